@@ -1,0 +1,41 @@
+# `make demo` and `make test` need nothing but Python 3.11 or newer, pip and make.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: setup demo test lint check-long bench docs-tables clean
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "banditto needs Python 3.11 or newer; say which with: make PYTHON=python3.12"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $(STAMP)
+
+demo: setup
+	$(BIN)/python examples/demo.py demo-out
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+check-long: setup
+	$(BIN)/python -m pytest -m long
+
+bench: setup
+	$(BIN)/python benchmarks/run.py
+
+# writes the measured tables and figures of docs/ again
+docs-tables: setup
+	$(BIN)/python docs/make.py
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-out dist

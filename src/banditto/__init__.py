@@ -1,0 +1,78 @@
+"""banditto: replicable bandits.
+
+Run again by somebody else, on fresh data, with the same published seed, a replicable experiment makes exactly the
+same decisions with a probability that you choose. Names are loaded on first use, so that `import banditto` is light.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from banditto import baselines, environments, policies
+from banditto.version import __version__
+
+if TYPE_CHECKING:
+    from banditto.baselines import *
+    from banditto.catalogue import policy_of
+    from banditto.certification import Certificate, certify
+    from banditto.engine.watching import watch_pair
+    from banditto.environments import *
+    from banditto.errors import (
+        BandittoError,
+        ContractError,
+        InvalidArgument,
+        ShortHorizonWarning,
+        WorkerError,
+    )
+    from banditto.policies import *
+    from banditto.policy import Guarantee
+    from banditto.protocol import Protocol
+
+_PLACES = {
+    "BandittoError": "banditto.errors",
+    "Certificate": "banditto.certification",
+    "ContractError": "banditto.errors",
+    "Guarantee": "banditto.policy",
+    "InvalidArgument": "banditto.errors",
+    "Protocol": "banditto.protocol",
+    "ShortHorizonWarning": "banditto.errors",
+    "WorkerError": "banditto.errors",
+    "certify": "banditto.certification",
+    "policy_of": "banditto.catalogue",
+    "watch_pair": "banditto.engine.watching",
+} | {
+    entry.class_name: entry.module
+    for registry in (policies.REGISTRY, baselines.REGISTRY, environments.REGISTRY)
+    for entry in registry.values()
+}
+
+__all__ = [
+    "BandittoError",
+    "Certificate",
+    "ContractError",
+    "Guarantee",
+    "InvalidArgument",
+    "Protocol",
+    "ShortHorizonWarning",
+    "WorkerError",
+    "__version__",
+    "certify",
+    "policy_of",
+    "watch_pair",
+]
+__all__ += policies.__all__
+__all__ += baselines.__all__
+__all__ += environments.__all__
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'banditto' has no attribute {name!r}")
+    value = getattr(import_module(_PLACES[name]), name)
+    globals()[name] = value  # the next use does not come here
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,6 @@
+"""`python -m banditto`."""
+
+from banditto.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""UCB1: the arm with the largest upper confidence bound.
+
+Paper    Auer, Cesa-Bianchi and Fischer 2002, "Finite-time analysis of the multiarmed bandit problem", Figure 1.
+Departs  sigma = 1/2 is the paper's sqrt(2 log t / n); other subgaussian rewards scale it by 2 sigma. Ties go to the
+         lowest index.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numba import njit
+
+from banditto.arrays import FloatArray, IntArray
+from banditto.exact import positive
+from banditto.policy import Kernel
+from banditto.protocol import Plain, fraction
+from banditto.rewards import Rewards
+
+
+@dataclass(frozen=True, kw_only=True)
+class UCB1:
+    """Plays each arm once, then the largest mean + 2 sigma sqrt(2 log(t) / n)."""
+
+    sigma: float = 0.5
+
+    name: ClassVar[str] = "ucb1"
+    decision_version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sigma", positive(self.sigma, "sigma"))
+
+    def parameters(self) -> FloatArray:
+        """The factor of log(t) under the root."""
+        return np.array([8.0 * self.sigma**2])
+
+    def kernel(self) -> Kernel:
+        """The formula, compiled."""
+        return choose
+
+    def check_rewards(self, rewards: Rewards) -> None:
+        """Any rewards will do."""
+
+    def settings(self) -> Mapping[str, Plain]:
+        """What the user chose."""
+        return {"sigma": fraction(self.sigma)}
+
+    def resolved(self) -> Mapping[str, Plain]:
+        """Nothing beyond the settings."""
+        return {}
+
+
+@njit(cache=True)
+def choose(pulls: IntArray, sums: FloatArray, played: int, parameters: FloatArray, coin_key: np.uint64) -> int:
+    """The arm for the next round after `played` rounds; UCB1 tosses no coins."""
+    if played < pulls.size:
+        return played
+    spread = parameters[0] * math.log(played)
+    best, bound = 0, -np.inf
+    for arm in range(pulls.size):
+        upper = sums[arm] / pulls[arm] + math.sqrt(spread / pulls[arm])
+        if upper > bound:
+            best, bound = arm, upper
+    return best

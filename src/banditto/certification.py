@@ -1,0 +1,206 @@
+"""Measuring replicability: pairs of executions, an exact interval, a verdict.
+
+A verdict is about one environment and errs with probability at most (1 - confidence) / 2. It is no proof: that is
+`guarantee()`, whose total is reported beside it as `bound`.
+"""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from scipy.special import ndtri
+
+from banditto.catalogue import protocol_of
+from banditto.engine.blocks import Progress, run_pairs
+from banditto.engine.pairs import Moments, PairCounts, study_of
+from banditto.environment import Environment
+from banditto.errors import InvalidArgument
+from banditto.exact import integer, open_unit
+from banditto.intervals import MOST_PAIRS, clopper_pearson, pairs_to_settle
+from banditto.policy import Policy, RoundPolicy
+from banditto.protocol import Protocol
+from banditto.text import html_table, short, text_table
+
+SCHEMA_VERSION = 1
+MOST_JOBS = 1024
+
+Verdict = Literal["PASS", "FAIL", "INCONCLUSIVE"]
+
+
+class Regret(NamedTuple):
+    """Pseudo-regret: mean over pairs with a normal interval, and the largest of all pairs' averages."""
+
+    mean: float
+    interval: tuple[float, float]
+    largest: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate:
+    """How often two executions with shared coins and fresh rewards were the same, arm for arm."""
+
+    policy: str
+    constants: str | None
+    environment: dict[str, Any]
+    horizon: int
+    rho: float
+    seed: int
+    noise_seed: int
+    pairs: int
+    mismatches: int
+    agreement: float
+    interval: tuple[float, float]
+    confidence: float
+    bound: float | None
+    regret: Regret
+    verdict: Verdict
+    pairs_to_settle: int | None
+    first_divergence: dict[int, int]
+    interrupted: bool
+    protocol: Protocol
+
+    @property
+    def digest(self) -> str:
+        """The protocol's digest."""
+        return self.protocol.digest
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data with the names of the attributes; batch numbers become text, as JSON wants them."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "policy": self.policy,
+            "constants": self.constants,
+            "environment": self.environment,
+            "horizon": self.horizon,
+            "rho": self.rho,
+            "seed": self.seed,
+            "noise_seed": self.noise_seed,
+            "pairs": self.pairs,
+            "mismatches": self.mismatches,
+            "agreement": self.agreement,
+            "interval": list(self.interval),
+            "confidence": self.confidence,
+            "bound": self.bound,
+            "regret": {
+                "mean": self.regret.mean,
+                "interval": None if math.isinf(self.regret.interval[1]) else list(self.regret.interval),
+                "largest": self.regret.largest,
+            },
+            "verdict": self.verdict,
+            "pairs_to_settle": self.pairs_to_settle,
+            "first_divergence": {str(batch): pairs for batch, pairs in self.first_divergence.items()},
+            "interrupted": self.interrupted,
+            "digest": self.digest,
+        }
+
+    def rows(self) -> list[tuple[str, str]]:
+        """What a reader wants to know, label by label."""
+        low, high = self.interval
+        where = ", ".join(f"{batch}: {pairs}" for batch, pairs in list(self.first_divergence.items())[:8])
+        more = ", ..." if len(self.first_divergence) > 8 else ""
+        verdict: str = self.verdict
+        if self.verdict == "INCONCLUSIVE" and self.pairs_to_settle is not None:
+            verdict += f" (about {self.pairs_to_settle:,} pairs would settle it)"
+        name = self.policy if self.constants is None else f"{self.policy}, {self.constants} constants"
+        return [
+            ("policy", name),
+            ("horizon", f"{self.horizon:,}"),
+            ("pairs", f"{self.pairs:,}" + (" (interrupted)" if self.interrupted else "")),
+            ("agreement", f"{self.agreement:.4f}, {self.confidence:.0%} interval {low:.4f} to {high:.4f}"),
+            ("differ", f"{self.mismatches:,} pairs; allowed: {self.rho:g} of them"),
+            ("proved bound", "none" if self.bound is None else f"{self.bound:.4g}"),
+            ("regret", f"{short(self.regret.mean)} (interval {_span(self.regret.interval)})"),
+            ("first divergence", (f"batch: pairs {where}{more}") if where else "none"),
+            ("verdict", verdict),
+            ("digest", self.digest),
+        ]
+
+    def table(self) -> str:
+        """The rows as plain text."""
+        return text_table(("certificate", ""), self.rows())
+
+    def _repr_html_(self) -> str:
+        return html_table(("certificate", ""), self.rows())
+
+
+def certify(
+    policy: Policy[Any] | RoundPolicy,
+    environment: Environment,
+    *,
+    pairs: int = 1000,
+    seed: int = 0,
+    noise_seed: int | None = None,
+    horizon: int | None = None,
+    rho: float | None = None,
+    confidence: float = 0.95,
+    jobs: int = 1,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> Certificate:
+    """Play pairs of executions and count how many are the same.
+
+    `horizon` and `rho` belong to a replicable policy and must be given for a baseline, which has neither. `jobs`
+    starts that many processes; `executor` uses one of yours instead. Results do not depend on either.
+    """
+    study = study_of(policy, environment, seed=seed, noise_seed=noise_seed, horizon=horizon)
+    rho = _checked_rho(policy, rho)
+    pairs = integer(pairs, "pairs", 1, MOST_PAIRS)
+    jobs = integer(jobs, "jobs", 1, MOST_JOBS)
+    confidence = open_unit(confidence, "confidence")
+    counts, interrupted = run_pairs(study, pairs, jobs, executor, progress)
+    if counts.pairs == 0:
+        raise KeyboardInterrupt  # before the first block was finished: there is nothing to keep
+    guarantee = None if isinstance(policy, RoundPolicy) else policy.guarantee()
+    constants = policy.settings().get("constants")
+    low, high = clopper_pearson(counts.mismatches, counts.pairs, confidence)
+    verdict: Verdict = "PASS" if high <= rho else "FAIL" if low > rho else "INCONCLUSIVE"
+    return Certificate(
+        policy=policy.name,
+        constants=None if constants is None else str(constants),
+        environment=environment.to_dict(),
+        horizon=study.horizon,
+        rho=rho,
+        seed=study.seed,
+        noise_seed=study.noise_seed,
+        pairs=counts.pairs,
+        mismatches=counts.mismatches,
+        agreement=1.0 - counts.mismatches / counts.pairs,
+        interval=(1.0 - high, 1.0 - low),
+        confidence=confidence,
+        bound=guarantee.total if guarantee is not None and guarantee.holds else None,
+        regret=_regret(counts.regret, confidence),
+        verdict=verdict,
+        pairs_to_settle=_settling(verdict, counts, rho, confidence),
+        first_divergence=dict(sorted(counts.first_divergence.items())),
+        interrupted=interrupted,
+        protocol=protocol_of(policy, seed=study.seed, arms=len(environment.means), horizon=study.horizon, rho=rho),
+    )
+
+
+def _checked_rho(policy: Policy[Any] | RoundPolicy, rho: float | None) -> float:
+    """A replicable policy's own rho; a baseline has none and is measured against the caller's."""
+    if isinstance(policy, RoundPolicy):
+        if rho is None:
+            raise InvalidArgument("rho", None, f"a number between 0 and 1, which {policy.name} does not have itself")
+        return open_unit(rho, "rho")
+    if rho is not None and rho != policy.rho:
+        raise InvalidArgument("rho", rho, f"{policy.rho}, the policy's own, or none")
+    return policy.rho
+
+
+def _regret(moments: Moments, confidence: float) -> Regret:
+    reach = float(ndtri((1.0 + confidence) / 2.0)) * moments.standard_error
+    return Regret(moments.mean, (moments.mean - reach, moments.mean + reach), moments.largest)
+
+
+def _settling(verdict: Verdict, counts: PairCounts, rho: float, confidence: float) -> int | None:
+    if verdict != "INCONCLUSIVE":
+        return None
+    return pairs_to_settle(counts.mismatches, counts.pairs, rho, confidence)
+
+
+def _span(interval: tuple[float, float]) -> str:
+    return "unknown from one pair" if math.isinf(interval[1]) else f"{short(interval[0])} to {short(interval[1])}"

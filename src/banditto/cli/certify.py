@@ -1,0 +1,119 @@
+"""`banditto certify`: measure how often two executions make the same decisions."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from banditto.cli import parameters
+from banditto.cli.output import (
+    EXIT_CHECK,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    collected_warnings,
+    output_directory,
+    print_json,
+    print_warnings,
+    progress_bar,
+    write_atomically,
+)
+from banditto.environment import Environment
+from banditto.errors import InvalidArgument
+from banditto.exact import open_unit
+from banditto.policy import Policy, RoundPolicy
+from banditto.protocol import Protocol
+from banditto.provenance import provenance
+
+PolicyArgument = Annotated[
+    str, typer.Argument(metavar="POLICY", help="A name such as random-threshold:paper, or a protocol file (.toml).")
+]
+
+
+def certify(
+    policy: PolicyArgument,
+    means: parameters.Means,
+    horizon: parameters.Horizon = None,
+    rho: parameters.Rho = None,
+    pairs: parameters.Pairs = "1000",
+    environment: parameters.EnvironmentOption = "bernoulli",
+    seed: parameters.Seed = None,
+    noise_seed: parameters.NoiseSeed = None,
+    confidence: parameters.Confidence = "0.95",
+    jobs: parameters.Jobs = "1",
+    out: parameters.Out = None,
+    as_json: parameters.Json = False,
+    quiet: parameters.Quiet = False,
+) -> int:
+    """Play pairs of executions that share coins but not rewards, and count how many are the same.
+
+    Exit code 0 when the policy passes at this rho, 3 when it fails or more pairs are needed.
+    """
+    from banditto import certification  # numerical libraries are loaded once there is work for them
+
+    with collected_warnings() as warnings:
+        problem = _problem(policy, means, environment, horizon, rho, seed)
+    if not quiet and not as_json:
+        print_warnings(warnings)
+    with output_directory(out) as folder:
+        with progress_bar("certify", quiet) as progress:
+            certificate = certification.certify(
+                problem.policy,
+                problem.environment,
+                horizon=problem.horizon,
+                rho=problem.rho,
+                seed=problem.seed,
+                noise_seed=None if noise_seed is None else parameters.count(noise_seed, "noise_seed"),
+                pairs=parameters.count(pairs, "pairs"),
+                confidence=open_unit(confidence, "confidence"),
+                jobs=parameters.count(jobs, "jobs"),
+                progress=progress,
+            )
+        content = certificate.to_dict() | {"warnings": warnings} | provenance()
+        if folder is not None:
+            write_atomically(folder / "certificate.json", json.dumps(content, indent=2, allow_nan=False) + "\n")
+            write_atomically(folder / "protocol.toml", certificate.protocol.to_toml())
+    if as_json:
+        print_json(content)
+    else:
+        sys.stdout.write(certificate.table() + "\n")
+    if certificate.interrupted:
+        sys.stderr.write(
+            f"banditto: interrupted; the result is that of --pairs {certificate.pairs}, "
+            "and the same command runs all pairs\n"
+        )
+        return EXIT_INTERRUPTED
+    return EXIT_OK if certificate.verdict == "PASS" else EXIT_CHECK
+
+
+class _Problem(NamedTuple):
+    policy: Policy[Any] | RoundPolicy
+    environment: Environment
+    horizon: int | None
+    rho: float | None
+    seed: int
+
+
+def _problem(
+    spec: str, means: str, environment: str, horizon: str | None, rho: str | None, seed: str | None
+) -> _Problem:
+    """What to run, from a policy's name and flags, or from a protocol file (whose values flags may only repeat)."""
+    from banditto.catalogue import build_environment, build_policy, policy_of
+
+    world = build_environment(environment, parameters.numbers(means, "means"))
+    length = None if horizon is None else parameters.count(horizon, "horizon")
+    share = None if rho is None else open_unit(rho, "rho")
+    root = None if seed is None else parameters.count(seed, "seed")
+    if spec.endswith((".toml", ".json")):
+        protocol = Protocol.load(spec)
+        if root is not None and root != protocol.seed:
+            raise InvalidArgument("seed", root, f"{protocol.seed}, the protocol's own, or none")
+        return _Problem(policy_of(protocol), world, length, share, protocol.seed)
+    if length is None:
+        raise InvalidArgument("horizon", "nothing", "an integer, such as 1e8")
+    if share is None:
+        raise InvalidArgument("rho", "nothing", "a number between 0 and 1, both excluded")
+    policy = build_policy(spec, arms=len(world.means), horizon=length, rho=share, environment=world)
+    return _Problem(policy, world, length, share, root or 0)

@@ -1,0 +1,34 @@
+"""`banditto policies`: what there is."""
+
+from __future__ import annotations
+
+import sys
+
+from banditto.catalogue import listing
+from banditto.cli import parameters
+from banditto.cli.output import EXIT_OK, print_json
+from banditto.provenance import provenance
+from banditto.text import text_table
+
+SCHEMA_VERSION = 1
+
+
+def policies(as_json: parameters.Json = False) -> int:
+    """List the policies, where they come from and their constants."""
+    rows = [
+        {
+            "name": name,
+            "kind": kind,
+            "constants": list(entry.constants),
+            "source": entry.source,
+            "summary": entry.summary,
+        }
+        for name, kind, entry in listing()
+    ]
+    if as_json:
+        print_json({"schema_version": SCHEMA_VERSION, "policies": rows} | provenance())
+    else:
+        header = ("policy", "kind", "constants", "source", "what it does")
+        lines = [(r["name"], r["kind"], ", ".join(r["constants"]), r["source"], r["summary"]) for r in rows]
+        sys.stdout.write(text_table(header, lines) + "\n")
+    return EXIT_OK

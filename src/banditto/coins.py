@@ -1,0 +1,62 @@
+"""Coins: the randomness that the two executions of a pair share, looked up by address.
+
+A coin is found by (seed, purpose, batch, arm) and the replicate's number, and is the same whatever was asked
+before: if one execution tosses once more than the other, nothing else moves. Never draw coins in sequence.
+
+Scheme, fixed for good (golden values in the tests): the address gives a Philox4x64-10 key, the first 16 bytes
+(little-endian) of sha256("banditto/coins/1|seed|purpose|batch|arm"). Replicate r is word r of that stream; Philox
+makes four words per counter step. A uniform is the top 53 bits of the word times 2^-53, in [0, 1).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from banditto.arrays import FloatArray, WordArray
+from banditto.exact import integer
+
+LARGEST_SEED = 2**128 - 1
+WORDS_PER_STEP = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Coins:
+    """The coins of replicates `start` to `start + count - 1` of one seed."""
+
+    seed: int
+    start: int = 0
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "seed", integer(self.seed, "seed", 0, LARGEST_SEED))
+        object.__setattr__(self, "start", integer(self.start, "start", 0, 10**15))
+        object.__setattr__(self, "count", integer(self.count, "count", 1, 10**9))
+
+    def words(self, purpose: str, batch: int, arm: int = 0) -> WordArray:
+        """64 random bits for each replicate, shape (R,)."""
+        return _words(self.seed, purpose, batch, arm, self.start, self.count)
+
+    def uniform(self, purpose: str, batch: int, arm: int = 0) -> FloatArray:
+        """A uniform number in [0, 1) for each replicate, shape (R, 1)."""
+        words = self.words(purpose, batch, arm)
+        return ((words >> np.uint64(11)).astype(np.float64) * 2.0**-53)[:, np.newaxis]
+
+
+def address_key(*parts: object) -> int:
+    """128 bits from an address; `|` separates the parts, which are words and integers."""
+    address = "|".join(str(part) for part in parts)
+    return int.from_bytes(hashlib.sha256(address.encode()).digest()[:16], "little")
+
+
+@lru_cache(maxsize=256)  # both sides of a pair, and plan and decide, ask for the same few addresses
+def _words(seed: int, purpose: str, batch: int, arm: int, start: int, count: int) -> WordArray:
+    stream = np.random.Philox(key=address_key("banditto/coins/1", seed, purpose, batch, arm))
+    step, lane = divmod(start, WORDS_PER_STEP)
+    stream.advance(step)
+    words = stream.random_raw(lane + count)[lane:]
+    words.flags.writeable = False
+    return words

@@ -1,0 +1,109 @@
+"""Widths, noise constants and counts that the proofs use, each with the lemma it evaluates.
+
+Everything is computed by `decimal` at 60 digits, so that the constants resolved from it are the same on every
+machine. The proofs are in docs/random-threshold.md, where each symbol names its function here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from functools import lru_cache
+from itertools import accumulate
+from typing import NamedTuple
+
+from banditto.exact import PI, ceiling, precise
+from banditto.horizons import batch_count, batch_growth
+from banditto.rewards import Rewards
+
+# A window's ends are widened by this relative amount when batches are counted, which covers the rounding of
+# thresholds to floats (relative error below 2^-50).
+_WINDOW_SLACK = Decimal("1e-12")
+
+# One comparison with a rounded cut and a 53-bit coin: the discrete coin adds at most 2^-53 to the probability of
+# an interval, rounding the cut (relative error 2^-52, cut at most 4 spans) at most 2^-49 (Lemma 3).
+COIN_RESOLUTION = Decimal(2) ** -48
+
+
+def log_factor(arms: int, horizon: int, batches: int) -> Decimal:
+    """L = log(2 K T B): all K (B - 1) means of one execution are good with probability 1 - 1/T (Lemma 1)."""
+    with precise():
+        return Decimal(2 * arms * horizon * batches).ln()
+
+
+def width(sigma: float, log: Decimal, samples: int) -> Decimal:
+    """U = 2 sigma sqrt(2 L / n): twice the radius that n samples have at level 2 exp(-L) (Lemma 1)."""
+    with precise():
+        return 2 * Decimal(sigma) * (2 * log / samples).sqrt()
+
+
+class Ladder(NamedTuple):
+    """L, and for each batch i the samples c_i before the blow-up and the width U_i."""
+
+    log: Decimal
+    samples: tuple[int, ...]
+    widths: tuple[Decimal, ...]
+
+
+@lru_cache(maxsize=512)
+def ladder(arms: int, horizon: int, sigma: float) -> Ladder:
+    """The batches of Algorithm 2 whatever its blow-up: c_i = floor(q) + ... + floor(q^i), i = 1 to B - 1."""
+    log = log_factor(arms, horizon, batch_count(horizon))
+    samples = tuple(accumulate(batch_growth(horizon)))
+    return Ladder(log, samples, tuple(width(sigma, log, c) for c in samples))
+
+
+def gap_noise(arms: int, rewards: Rewards) -> Decimal:
+    """kappa with E|G_j - G'_j| <= kappa sqrt(2) sigma / sqrt(n) for the gap to the leader (Lemma 3)."""
+    with precise():
+        if arms > 2:
+            return 1 + (2 * Decimal(2 * arms).ln()).sqrt()
+        if rewards.kind == "subgaussian":
+            return Decimal(2).sqrt()
+        return 2 / PI.sqrt()
+
+
+def undecided_batches(widths: Sequence[Decimal], blowup: int, rewards: Rewards) -> int:
+    """M: the most batches in whose window [U/2, U + 2 U/sqrt(beta)] one and the same gap can lie (Lemma 2)."""
+    with precise():
+        reach = 1 + 2 / Decimal(blowup).sqrt()
+        windows = [(u / 2 * (1 - _WINDOW_SLACK), u * reach * (1 + _WINDOW_SLACK)) for u in widths]
+        # the count rises only at a lower end, so its maximum is attained at one; gaps in [0, 1] are at most 1
+        gaps = [low for low, _ in windows if rewards.kind != "bounded" or low <= 1]
+        return max((sum(low <= gap <= high for low, high in windows) for gap in gaps), default=0)
+
+
+def flip_probability(noise: Decimal, blowup: int, log: Decimal) -> Decimal:
+    """kappa / sqrt(beta L): how likely one undecided comparison differs between executions (Lemma 3)."""
+    with precise():
+        return noise / (blowup * log).sqrt()
+
+
+def threshold_blowup(
+    noise: Decimal, log: Decimal, comparisons: int, room: Decimal, undecided: Callable[[int], int]
+) -> int | None:
+    """beta: the smallest blow-up with comparisons * M(beta) * (flip probability + coin resolution) <= room.
+
+    M(beta) falls as beta grows, so the left side falls too. M counts as at least 1: a blow-up at which no batch can
+    be undecided is one at which no arm can be dropped. None when no blow-up leaves room.
+    """
+
+    def needed(most: int) -> int | None:
+        """The smallest blow-up that would do if M were `most`."""
+        left = room - comparisons * most * COIN_RESOLUTION
+        return ceiling((noise * comparisons * most / left) ** 2 / log) if left > 0 else None
+
+    with precise():
+        low, most = 1, 1
+        while (high := needed(most)) is not None and undecided(high) > most:
+            low, most = high + 1, most + 1
+        if high is None or most == 1 or undecided(high) == most:
+            return high
+        while low < high:  # M(high) is below `most`, so a smaller blow-up may do
+            middle = (low + high) // 2
+            least = needed(max(undecided(middle), 1))
+            if least is not None and least <= middle:
+                high = middle
+            else:
+                low = middle + 1
+        return high

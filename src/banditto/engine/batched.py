@@ -1,0 +1,98 @@
+"""Batched executions: the plan/draw/decide loop over many replicates at once, by array operations only.
+
+An execution costs O(K log T), whatever T is. Memory is bounded by the block: plans are compared as they are made,
+and kept only for a single pair that somebody wants to look at.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from banditto.arrays import BoolArray, IntArray
+from banditto.coins import Coins
+from banditto.engine.pairs import PAIRS_PER_BLOCK, PairCounts, Study, pseudo_regret
+from banditto.environment import Environment
+from banditto.errors import ContractError
+from banditto.noise import Noise
+from banditto.policy import Policy
+from banditto.trajectory import Run, Trajectory
+
+
+class Execution:
+    """Many executions of one policy in step; `advance` plays one batch, `pulls` counts per (replicate, arm)."""
+
+    def __init__(self, policy: Policy[Any], environment: Environment, coins: Coins, noise: Noise) -> None:
+        self._policy = policy
+        self._environment = environment
+        self._coins = coins
+        self._noise = noise
+        self.state = policy.init(coins.count)
+        self.pulls: IntArray = np.zeros((policy.arms, coins.count), dtype=np.int64).T  # (R, K), arm-major
+
+    def advance(self) -> IntArray | None:
+        """Play one batch and return its plan; None when all replicates have spent their horizon."""
+        horizon = self._policy.horizon
+        plan = self._policy.plan(self.state)
+        if plan is None:
+            if (self.pulls.sum(axis=1) != horizon).any():
+                raise ContractError(f"{self._policy.name} ended before its pulls added up to {horizon}")
+            return None
+        self.pulls += plan
+        spent = self.pulls.sum(axis=1)
+        if (spent > horizon).any() or not plan.any():
+            raise ContractError(f"{self._policy.name} planned no pulls, or more than the horizon of {horizon}")
+        open_rows = spent < horizon  # totals of pulls that end the horizon decide nothing: do not draw them
+        wanted = plan if open_rows.all() else plan * open_rows[:, np.newaxis]
+        totals = self._environment.draw(wanted, self._noise)
+        self.state = self._policy.decide(self.state, totals, self._coins)
+        return plan
+
+
+def executions(study: Study, policy: Policy[Any], block: int) -> tuple[Execution, Execution]:
+    """Both sides of a block of pairs: the same coins, fresh noise."""
+    coins = Coins(study.seed, block * PAIRS_PER_BLOCK, PAIRS_PER_BLOCK)
+    first, second = (Noise(study.noise_seed, side, block) for side in (0, 1))
+    return (
+        Execution(policy, study.environment, coins, first),
+        Execution(policy, study.environment, coins, second),
+    )
+
+
+def run_block(study: Study, policy: Policy[Any], block: int, keep: int) -> PairCounts:
+    """Play a whole block of pairs and count the first `keep` of them."""
+    first, second = executions(study, policy, block)
+    diverged = np.zeros(PAIRS_PER_BLOCK, dtype=np.int64)  # batch of first divergence, 0 for none
+    for batch in count(1):
+        plans = first.advance(), second.advance()
+        if plans[0] is None and plans[1] is None:
+            break
+        diverged[_differ(*plans) & (diverged == 0)] = batch
+    means = study.environment.means
+    regrets = pseudo_regret(first.pulls, means), pseudo_regret(second.pulls, means)
+    return PairCounts.of(diverged, regrets, keep)
+
+
+def _differ(first: IntArray | None, second: IntArray | None) -> BoolArray:
+    """Which replicates' plans differ; a side that is done pulls nothing."""
+    differ: BoolArray = np.any((0 if first is None else first) != (0 if second is None else second), axis=1)
+    return differ
+
+
+def pair_trajectories(study: Study, policy: Policy[Any], pair: int) -> tuple[Trajectory, Trajectory]:
+    """The two trajectories of one pair, the same ones that `run_block` counts."""
+    block, row = divmod(pair, PAIRS_PER_BLOCK)
+    first, second = (_trajectory(side, row) for side in executions(study, policy, block))
+    return first, second
+
+
+def _trajectory(execution: Execution, row: int) -> Trajectory:
+    runs: list[Run] = []
+    for batch in count(1):
+        plan = execution.advance()
+        if plan is None:
+            return Trajectory(tuple(runs))
+        runs += [Run(batch, arm, pulls) for arm, pulls in enumerate(plan[row].tolist()) if pulls > 0]
+    raise AssertionError("unreachable: `count` does not end")

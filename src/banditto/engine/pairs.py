@@ -1,0 +1,139 @@
+"""What a block of pairs is, and what is left of it when it has been run."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from banditto.arrays import FloatArray, IntArray
+from banditto.coins import LARGEST_SEED
+from banditto.environment import Environment
+from banditto.errors import InvalidArgument
+from banditto.exact import integer
+from banditto.horizons import LONGEST_ROUND_HORIZON, checked_arms, checked_horizon
+from banditto.noise import derived_noise_seed
+from banditto.policy import Policy, RoundPolicy
+
+PAIRS_PER_BLOCK = 1024  # of batched policies; part of the noise's address: another size gives other rewards
+PAIRS_PER_ROUND_BLOCK = 4  # of per-round policies; a unit of work, on which no result depends
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """What is run: one policy on one environment with one pair of seeds. Sent to workers."""
+
+    policy: Policy[Any] | RoundPolicy
+    environment: Environment
+    horizon: int
+    seed: int
+    noise_seed: int
+
+
+def study_of(
+    policy: Policy[Any] | RoundPolicy,
+    environment: Environment,
+    *,
+    seed: int,
+    noise_seed: int | None,
+    horizon: int | None,
+) -> Study:
+    """A checked study: a replicable policy brings its own horizon, a baseline needs one."""
+    arms = len(environment.means)
+    policy.check_rewards(environment.rewards)
+    if isinstance(policy, RoundPolicy):
+        if horizon is None:
+            raise InvalidArgument("horizon", None, f"a horizon, which {policy.name} does not have itself")
+        horizon = checked_horizon(horizon, checked_arms(arms), LONGEST_ROUND_HORIZON)
+    elif policy.arms != arms:
+        raise InvalidArgument("environment", f"{arms} arms", f"{policy.arms} arms, as the policy has")
+    elif horizon is not None and horizon != policy.horizon:
+        raise InvalidArgument("horizon", horizon, f"{policy.horizon}, the policy's own, or none")
+    else:
+        horizon = policy.horizon
+    seed = integer(seed, "seed", 0, LARGEST_SEED)
+    if noise_seed is None:
+        noise_seed = derived_noise_seed(seed)
+    noise_seed = integer(noise_seed, "noise_seed", 0, LARGEST_SEED)
+    return Study(policy=policy, environment=environment, horizon=horizon, seed=seed, noise_seed=noise_seed)
+
+
+@dataclass(kw_only=True)
+class Moments:
+    """Count, mean, sum of squared deviations and maximum; two of them merge exactly as one long list would."""
+
+    count: int = 0
+    mean: float = 0.0
+    squares: float = 0.0
+    largest: float = -math.inf
+
+    @classmethod
+    def of(cls, values: FloatArray) -> Moments:
+        """The moments of a non-empty array."""
+        mean = float(np.mean(values))
+        squares = float(np.sum((values - mean) ** 2))
+        return cls(count=values.size, mean=mean, squares=squares, largest=float(np.max(values)))
+
+    def add(self, other: Moments) -> None:
+        """Merge `other` in (Chan, Golub and LeVeque 1979); the order of blocks is fixed by the caller."""
+        count = self.count + other.count
+        shift = other.mean - self.mean
+        self.squares += other.squares + shift * shift * self.count * other.count / count
+        self.mean += shift * other.count / count
+        self.count = count
+        self.largest = max(self.largest, other.largest)
+
+    @property
+    def standard_error(self) -> float:
+        """Of the mean; infinite for a single value."""
+        if self.count < 2:
+            return math.inf
+        return math.sqrt(self.squares / (self.count - 1) / self.count)
+
+
+@dataclass(kw_only=True)
+class PairCounts:
+    """The result of some pairs: small, whatever the horizon and the number of pairs."""
+
+    pairs: int = 0
+    mismatches: int = 0
+    first_divergence: Counter[int] = field(default_factory=Counter)
+    regret: Moments = field(default_factory=Moments)
+
+    @classmethod
+    def of(cls, diverged: IntArray, regrets: tuple[FloatArray, FloatArray], keep: int) -> PairCounts:
+        """From the batch of first divergence of each pair (0: none) and both sides' regrets, first `keep` pairs."""
+        diverged = diverged[:keep]
+        apart = diverged[diverged > 0]
+        return cls(
+            pairs=keep,
+            mismatches=apart.size,
+            first_divergence=Counter(apart.tolist()),
+            # the two executions of a pair share their coins, so their average is the independent unit
+            regret=Moments.of((regrets[0][:keep] + regrets[1][:keep]) / 2.0),
+        )
+
+    def add(self, other: PairCounts) -> None:
+        """Merge `other` in."""
+        self.pairs += other.pairs
+        self.mismatches += other.mismatches
+        self.first_divergence.update(other.first_divergence)
+        self.regret.add(other.regret)
+
+
+def gaps(means: tuple[float, ...]) -> list[float]:
+    """What each arm loses per pull."""
+    best = max(means)
+    return [best - mean for mean in means]
+
+
+def pseudo_regret(pulls: IntArray, means: tuple[float, ...]) -> FloatArray:
+    """Expected loss of the pulls (R, K), added up arm by arm in a fixed order; shape (R,)."""
+    regret = np.zeros(pulls.shape[0], dtype=np.float64)
+    for arm, gap in enumerate(gaps(means)):
+        if gap > 0.0:
+            regret += gap * pulls[:, arm]
+    return regret

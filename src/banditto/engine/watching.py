@@ -1,0 +1,71 @@
+"""Looking at one pair: which arm each side pulled at chosen rounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from banditto.arrays import IntArray
+from banditto.engine import batched
+from banditto.engine.pairs import study_of
+from banditto.environment import Environment
+from banditto.exact import integer
+from banditto.policy import Policy, RoundPolicy
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairView:
+    """The arms of both sides of a pair at some rounds, and the digests of the whole sequences."""
+
+    policy: str
+    horizon: int
+    arms: int
+    rounds: IntArray  # (N,), counted from 0
+    first: IntArray  # (N,)
+    second: IntArray  # (N,)
+    digests: tuple[str, str]
+
+    @property
+    def same(self) -> bool:
+        """Whether the two sequences are equal, all of them and not only at `rounds`."""
+        return self.digests[0] == self.digests[1]
+
+
+def watch_pair(
+    policy: Policy[Any] | RoundPolicy,
+    environment: Environment,
+    *,
+    pair: int = 0,
+    seed: int = 0,
+    noise_seed: int | None = None,
+    horizon: int | None = None,
+    points: int = 1200,
+) -> PairView:
+    """Pair number `pair` of the study that `certify` would run with the same arguments, at log-spaced rounds."""
+    study = study_of(policy, environment, seed=seed, noise_seed=noise_seed, horizon=horizon)
+    pair = integer(pair, "pair", 0, 10**9)
+    points = integer(points, "points", 2, 10**6)
+    last = study.horizon - 1
+    rounds = np.unique(np.geomspace(1, study.horizon, points).astype(np.int64).clip(1, study.horizon) - 1)
+    rounds[-1] = last
+    if isinstance(policy, RoundPolicy):
+        from banditto.engine import rounds as per_round  # compiled code is loaded only where it is used
+
+        _, sides = per_round.play_pair(study, policy, pair, rounds)
+        views = [side.watched for side in sides]
+        digests = (sides[0].digest, sides[1].digest)
+    else:
+        trajectories = batched.pair_trajectories(study, policy, pair)
+        views = [trajectory.arms_at(rounds) for trajectory in trajectories]
+        digests = (trajectories[0].digest, trajectories[1].digest)
+    return PairView(
+        policy=policy.name,
+        horizon=study.horizon,
+        arms=len(environment.means),
+        rounds=rounds,
+        first=views[0],
+        second=views[1],
+        digests=digests,
+    )

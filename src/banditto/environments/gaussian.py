@@ -1,0 +1,52 @@
+"""Normal rewards. The total of n pulls is Normal(n mean, n sigma^2), drawn exactly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from banditto.arrays import FloatArray, IntArray
+from banditto.environments.arms import checked_means, draw_by_arm
+from banditto.exact import positive
+from banditto.noise import Noise
+from banditto.rewards import Rewards
+
+LARGEST_MEAN = 1e6
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """Arms that pay a normal reward with mean `means[arm]` and standard deviation `sigma`."""
+
+    means: tuple[float, ...]
+    sigma: float
+
+    name: ClassVar[str] = "gaussian"
+
+    def __init__(self, means: Sequence[float], sigma: float = 0.5) -> None:
+        allowed = f"numbers from -{LARGEST_MEAN:g} to {LARGEST_MEAN:g}"
+        object.__setattr__(self, "means", checked_means(means, -LARGEST_MEAN, LARGEST_MEAN, allowed))
+        object.__setattr__(self, "sigma", positive(sigma, "sigma"))
+
+    @property
+    def rewards(self) -> Rewards:
+        """Gaussian with the given standard deviation."""
+        return Rewards("gaussian", self.sigma)
+
+    def draw(self, pulls: IntArray, noise: Noise) -> FloatArray:
+        """Normal totals."""
+
+        def total(arm: int, count: int, size: int) -> FloatArray:
+            return count * self.means[arm] + self.sigma * math.sqrt(count) * noise.normal(size)
+
+        return draw_by_arm(pulls, len(self.means), total)
+
+    def round_law(self) -> tuple[bool, float]:
+        """Normal, with the standard deviation."""
+        return False, self.sigma
+
+    def to_dict(self) -> dict[str, Any]:
+        """Name and parameters."""
+        return {"name": self.name, "means": list(self.means), "sigma": self.sigma}

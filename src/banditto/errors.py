@@ -1,0 +1,61 @@
+"""Errors and warnings: one line that says which argument, what was given and what is allowed."""
+
+from __future__ import annotations
+
+
+class BandittoError(Exception):
+    """Base of every error that banditto raises on purpose."""
+
+    code = "error"
+
+
+class InvalidArgument(BandittoError, ValueError):
+    """An argument has a value that is not allowed.
+
+    The three parts are kept apart so that a program can read them; `str()` is the line for people.
+    """
+
+    code = "invalid-argument"
+
+    def __init__(self, argument: str, given: object, allowed: str) -> None:
+        self.argument = argument
+        self.given = shown(given)
+        self.allowed = allowed
+        super().__init__(f"{argument}: got {self.given}, allowed: {allowed}")
+
+    def __reduce__(self) -> tuple[type[InvalidArgument], tuple[str, Shown, str]]:
+        # exceptions are rebuilt from `args` by default, which here is the finished line
+        return InvalidArgument, (self.argument, Shown(self.given), self.allowed)
+
+
+class ContractError(BandittoError):
+    """A policy or environment broke its contract (for example: pulls that do not add up to the horizon)."""
+
+    code = "contract"
+
+
+class WorkerError(BandittoError):
+    """A worker process could not be started or died."""
+
+    code = "worker"
+
+
+class ShortHorizonWarning(UserWarning):
+    """The horizon is too short for the policy to drop any arm: replicable, and useless."""
+
+
+class Shown(str):
+    """Text that has been through `shown` already."""
+
+    __slots__ = ()
+
+
+def shown(value: object) -> Shown:
+    """`value` as one short line for a message."""
+    if isinstance(value, Shown):
+        return value
+    text = repr(value) if isinstance(value, float | list) else str(value)
+    if isinstance(value, int) and len(text) > 5 and text.rstrip("0") == "1":
+        text = f"1e{len(text) - 1}"  # 1e40 rather than forty zeros
+    text = " ".join(text.split()) or repr(value)
+    return Shown(text if len(text) <= 80 else text[:77] + "...")

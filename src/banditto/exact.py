@@ -1,0 +1,135 @@
+"""Exact arithmetic: checked integers, decimals, integer roots and logarithms.
+
+Whatever fixes a plan must come out the same on every machine. Floats do not promise that: `floor(T ** (i / B))`
+gives 9999 for 10^4 at T = 10^8, and `floor(25 / 0.1**2)` gives 2499. Integers are therefore Python integers,
+`rho` is the decimal number that the user wrote, and transcendental functions are evaluated by `decimal` at 60
+digits, whose results do not depend on the machine's mathematical library.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal, DecimalException, localcontext
+from typing import SupportsFloat, SupportsIndex
+
+from banditto.errors import InvalidArgument, shown
+
+DIGITS = 60
+PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459")
+
+Real = SupportsFloat | Decimal | str
+Count = SupportsIndex | float | str
+
+
+@contextmanager
+def precise() -> Iterator[None]:
+    """Decimal arithmetic at `DIGITS` digits inside the block."""
+    with localcontext() as context:
+        context.prec = DIGITS
+        yield
+
+
+def integer(value: Count, argument: str, low: int, high: int) -> int:
+    """`value` as an integer in [low, high]; integral floats, `1e8` and `100_000_000` are integers too."""
+    allowed = f"an integer from {shown(low)} to {shown(high)}"
+    number = _integer_or_none(value)
+    if number is None or not low <= number <= high:
+        raise InvalidArgument(argument, value, allowed)
+    return number
+
+
+def parsed_integer(text: str, argument: str) -> int:
+    """An integer as it is typed, of any size."""
+    number = _integer_or_none(text)
+    if number is None:
+        raise InvalidArgument(argument, text, "an integer, such as 1000, 1e8 or 100_000_000")
+    return number
+
+
+def _integer_or_none(value: Count) -> int | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, float | str):
+        try:
+            number = Decimal(value)
+        except DecimalException:
+            return None
+        # the bound keeps a hostile exponent from being written out in digits
+        if not number.is_finite() or number.adjusted() > 300 or number != number.to_integral_value():
+            return None
+        return int(number)
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
+
+
+def open_unit(value: Real, argument: str) -> float:
+    """`value` as a number strictly between 0 and 1."""
+    number = real(value, argument, "a number between 0 and 1, both excluded")
+    if not 0.0 < number < 1.0:
+        raise InvalidArgument(argument, value, "a number between 0 and 1, both excluded")
+    return number
+
+
+def positive(value: Real, argument: str) -> float:
+    """`value` as a finite number above 0."""
+    number = real(value, argument, "a finite number above 0")
+    if not number > 0.0:
+        raise InvalidArgument(argument, value, "a finite number above 0")
+    return number
+
+
+def real(value: Real, argument: str, allowed: str = "a finite number") -> float:
+    """`value` as a finite float; `allowed` is what the message says otherwise."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidArgument(argument, value, allowed) from None
+    if not math.isfinite(number):
+        raise InvalidArgument(argument, value, allowed)
+    return number
+
+
+def written(value: float) -> Decimal:
+    """The decimal number that a float was written as: 0.1 is one tenth, not 0.1000000000000000055."""
+    return Decimal(repr(float(value)))
+
+
+def floor_log(value: int) -> int:
+    """The integer part of the natural logarithm of `value`."""
+    with precise():
+        return int(Decimal(value).ln())
+
+
+def floor_root(value: int, degree: int) -> int:
+    """The largest n with n**degree <= value."""
+    if value < 2 or degree == 1:
+        return value
+    guess = 1 << -(-value.bit_length() // degree)  # above the root, so that Newton's steps only go down
+    while True:
+        lower = ((degree - 1) * guess + value // guess ** (degree - 1)) // degree
+        if lower >= guess:
+            return guess
+        guess = lower
+
+
+def floor_power(base: int, numerator: int, denominator: int) -> int:
+    """The integer part of base**(numerator/denominator)."""
+    return floor_root(base**numerator, denominator)
+
+
+def ceiling(value: Decimal) -> int:
+    """The smallest integer that is at least `value`."""
+    return math.ceil(value)
+
+
+def float_above(value: Decimal) -> float:
+    """The smallest float that is at least `value`: an upper bound stays one when it is printed."""
+    nearest = float(value)
+    return nearest if Decimal(nearest) >= value else math.nextafter(nearest, math.inf)

@@ -1,0 +1,80 @@
+"""Exact binomial intervals, and how many more pairs would settle a question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from scipy.special import betaincinv
+
+MOST_PAIRS = 10**9
+
+
+def clopper_pearson(successes: int, trials: int, confidence: float) -> tuple[float, float]:
+    """The exact two-sided interval for a binomial probability (Clopper and Pearson 1934)."""
+    tail = (1.0 - confidence) / 2.0
+    return lower_limit(successes, trials, tail), upper_limit(successes, trials, tail)
+
+
+def lower_limit(successes: int, trials: int, tail: float) -> float:
+    """Exceeds the true probability with probability at most `tail`."""
+    if successes == 0:
+        return 0.0
+    return float(betaincinv(successes, trials - successes + 1, tail))
+
+
+def upper_limit(successes: int, trials: int, tail: float) -> float:
+    """Falls short of the true probability with probability at most `tail`."""
+    if successes == trials:
+        return 1.0
+    return float(betaincinv(successes + 1, trials - successes, 1.0 - tail))
+
+
+def pairs_to_settle(mismatches: int, pairs: int, rho: float, confidence: float) -> int | None:
+    """The smallest number of pairs whose interval would lie on one side of `rho` at the observed rate.
+
+    With n pairs, round(rate * n) mismatches are expected. None when `MOST_PAIRS` would not do.
+    """
+    tail = (1.0 - confidence) / 2.0
+    rate = mismatches / pairs
+
+    def settled(trials: int) -> bool:
+        expected = round(rate * trials)
+        if rate <= rho:
+            return upper_limit(expected, trials, tail) <= rho
+        return lower_limit(expected, trials, tail) > rho
+
+    # `settled` wobbles where round(rate * n) steps. Between two steps it is monotone, towards more trials when
+    # the upper limit decides and towards fewer when the lower one does; so look at the best end of each step.
+    def best_end(expected: int) -> int:
+        if rate <= rho:
+            return _last(lambda n: round(rate * n) <= expected, MOST_PAIRS)
+        return _first(lambda n: round(rate * n) >= expected, 1, MOST_PAIRS)
+
+    if rate == 0.0:
+        return _first(settled, 1, MOST_PAIRS) if settled(MOST_PAIRS) else None
+    most = round(rate * MOST_PAIRS)
+    if not settled(best_end(most)):
+        return None
+    step = _first(lambda expected: settled(best_end(expected)), 0 if rate <= rho else 1, most)
+    if rate > rho:
+        return best_end(step)
+    start = _first(lambda n: round(rate * n) >= step, 1, MOST_PAIRS)
+    return _first(settled, start, best_end(step))
+
+
+def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """The smallest integer in [low, high] for which a monotone condition holds; it must hold at `high`."""
+    while low < high:
+        middle = (low + high) // 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _last(holds: Callable[[int], bool], high: int) -> int:
+    """The largest integer in [1, high] for which a condition holds that fails from some point on."""
+    if holds(high):
+        return high
+    return _first(lambda n: not holds(n), 1, high) - 1

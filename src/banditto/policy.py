@@ -1,0 +1,170 @@
+"""What a policy is: the interface that the simulator, the certifier, the planner and live runs share.
+
+A batched policy is three pure functions on small arrays with axes (replicate, arm):
+
+    state = policy.init(replicates)
+    pulls = policy.plan(state)                      # how often to pull each arm now; None when all is spent
+    state = policy.decide(state, totals, coins)     # totals: the summed rewards of exactly those pulls
+
+It owns no generator, clock or file. All rows of a state are at the same batch; a row that has spent its horizon
+plans zero pulls. Pulls add up to the horizon exactly. Totals of pulls that end the horizon decide nothing, and a
+caller may pass zeros for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
+
+import numpy as np
+
+from banditto.arrays import FloatArray, IntArray
+from banditto.coins import Coins
+from banditto.exact import float_above, precise, written
+from banditto.protocol import Plain
+from banditto.rewards import Rewards
+from banditto.text import html_table, short, text_table
+
+Kernel = Callable[[IntArray, FloatArray, int, FloatArray, np.uint64], int]
+S = TypeVar("S")
+
+
+class Term(NamedTuple):
+    """One summand of a guarantee: its name, its value and the statement that it evaluates."""
+
+    name: str
+    value: float
+    statement: str
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """A bound on the probability that two executions differ, term by term.
+
+    `holds` says whether the proof's total is at most rho, compared in exact arithmetic before rounding.
+    """
+
+    terms: tuple[Term, ...]
+    total: float
+    rho: float
+    holds: bool
+    note: str = ""
+
+    @classmethod
+    def of(cls, terms: Sequence[tuple[str, Decimal, str]], rho: float, note: str = "") -> Self:
+        """Add exact terms up and round each, and the total, upwards."""
+        with precise():
+            total = sum((value for _, value, _ in terms), Decimal(0))
+            holds = total <= written(rho)
+        rounded = tuple(Term(name, float_above(value), statement) for name, value, statement in terms)
+        return cls(rounded, float_above(total), rho, holds, note)
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        rows = [(term.name, short(term.value), term.statement) for term in self.terms]
+        relation = "<=" if self.holds else ">"
+        return [*rows, ("total", short(self.total), f"{relation} rho = {self.rho:g}")]
+
+    def table(self) -> str:
+        """The terms as plain text."""
+        table = text_table(("term", "value", "statement"), self._rows())
+        return f"{table}\n{self.note}" if self.note else table
+
+    def _repr_html_(self) -> str:
+        return html_table(("term", "value", "statement"), self._rows())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain data."""
+        terms = [term._asdict() for term in self.terms]
+        return {"terms": terms, "total": self.total, "rho": self.rho, "holds": self.holds, "note": self.note}
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a policy will do: facts, and one row per batch."""
+
+    facts: Mapping[str, object]
+    header: tuple[str, ...]
+    rows: tuple[tuple[object, ...], ...]
+
+    def table(self) -> str:
+        """Facts and batches as plain text."""
+        facts = "\n".join(f"{name}: {value}" for name, value in self.facts.items())
+        return f"{facts}\n\n{text_table(self.header, self.rows)}"
+
+    def _repr_html_(self) -> str:
+        return html_table(("fact", "value"), list(self.facts.items())) + html_table(self.header, self.rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain data."""
+        return {
+            "facts": dict(self.facts),
+            "batches": [dict(zip(self.header, row, strict=True)) for row in self.rows],
+        }
+
+
+class Configured(Protocol):
+    """What every policy has: a name, settings, and a version that rises when its decisions change."""
+
+    @property
+    def name(self) -> str:
+        """The name on the command line and in protocols."""
+
+    @property
+    def decision_version(self) -> int:
+        """Raised only when golden decisions change."""
+
+    def settings(self) -> Mapping[str, Plain]:
+        """What the user chose, beyond arms, horizon and rho."""
+
+    def resolved(self) -> Mapping[str, Plain]:
+        """The constants that decide, as integers and exact fractions."""
+
+    def check_rewards(self, rewards: Rewards) -> None:
+        """Raise `InvalidArgument` for rewards that the policy was not made for."""
+
+
+class Policy(Configured, Protocol[S]):
+    """A replicable, batched policy; `S` is its state."""
+
+    @property
+    def arms(self) -> int:
+        """The number of arms."""
+
+    @property
+    def horizon(self) -> int:
+        """The number of pulls in one execution."""
+
+    @property
+    def rho(self) -> float:
+        """The largest allowed probability that two executions differ."""
+
+    def init(self, replicates: int) -> S:
+        """The state before the first batch."""
+
+    def plan(self, state: S) -> IntArray | None:
+        """Pulls per (replicate, arm) for the next batch, or None when every replicate is done."""
+
+    def decide(self, state: S, totals: FloatArray, coins: Coins) -> S:
+        """The state after the batch just planned brought these totals."""
+
+    def guarantee(self) -> Guarantee:
+        """The proof, evaluated."""
+
+    def minimum_horizon(self) -> int | None:
+        """The smallest horizon at which some arm could be dropped; None when there is none in range."""
+
+    def describe(self) -> Description:
+        """Batches, pulls and thresholds."""
+
+
+@runtime_checkable
+class RoundPolicy(Configured, Protocol):
+    """An ordinary policy that chooses round by round, in compiled code."""
+
+    def parameters(self) -> FloatArray:
+        """Numbers handed to the kernel."""
+
+    def kernel(self) -> Kernel:
+        """Compiled choice of an arm from (pulls, reward sums, round, parameters, coin key)."""

@@ -1,0 +1,158 @@
+"""Protocol: everything a second lab needs to make the same decisions, frozen and hashed.
+
+A protocol holds *resolved* constants: integer pulls and thresholds as exact binary fractions. Whatever search or
+formula found them is not repeated by the reader, so a protocol written by one machine decides alike on another.
+Its digest is the sha256 of its canonical JSON: keys sorted, no spaces, ASCII; floats appear as hexadecimal
+strings (`float.hex`), because that is the number itself and not a rounding of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import tomli_w
+
+from banditto.errors import InvalidArgument
+from banditto.exact import integer
+
+SCHEMA_VERSION = 1
+
+# What `settings` and `resolved` may hold: JSON without nulls and floats, which TOML can hold too.
+Plain = bool | int | str | tuple["Plain", ...] | Mapping[str, "Plain"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """One policy with its constants, its problem and its seed.
+
+    `decision_version` rises only when a policy's decisions change; software versions do not belong here.
+    """
+
+    policy: str
+    decision_version: int
+    arms: int
+    horizon: int
+    rho: str
+    seed: int
+    settings: Mapping[str, Plain] = field(default_factory=dict)
+    resolved: Mapping[str, Plain] = field(default_factory=dict)
+    schema_version: int = SCHEMA_VERSION
+
+    def __post_init__(self) -> None:
+        version = integer(self.schema_version, "schema_version", 1, 10**6)
+        if version > SCHEMA_VERSION:
+            allowed = f"at most {SCHEMA_VERSION}; a newer banditto wrote this protocol"
+            raise InvalidArgument("schema_version", version, allowed)
+        for name in ("decision_version", "arms", "horizon", "seed"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                raise InvalidArgument(name, value, "an integer of at least 0")
+        for name in ("policy", "rho"):
+            if not isinstance(getattr(self, name), str):
+                raise InvalidArgument(name, getattr(self, name), "text")
+        for name in ("settings", "resolved"):
+            object.__setattr__(self, name, _frozen(getattr(self, name), name))
+
+    @property
+    def digest(self) -> str:
+        """sha256 of the canonical JSON, in hexadecimal."""
+        return hashlib.sha256(self.to_json().encode("ascii")).hexdigest()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dictionaries, lists, integers and strings."""
+        return {entry.name: _thawed(getattr(self, entry.name)) for entry in fields(self)}
+
+    def to_json(self) -> str:
+        """The canonical JSON: what the digest is taken of."""
+        return json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+    def to_toml(self) -> str:
+        """The same content for people and version control, with the digest in a comment."""
+        return f"# banditto protocol, sha256 {self.digest}\n" + tomli_w.dumps(self.to_dict())
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Protocol:
+        """Read what `to_dict` wrote; unknown and missing keys are refused."""
+        known = {entry.name for entry in fields(cls)}
+        version = content.get("schema_version")
+        if isinstance(version, int) and version > SCHEMA_VERSION:
+            # said before anything else: a newer file may well have keys that are unknown here
+            allowed = f"at most {SCHEMA_VERSION}; a newer banditto wrote this protocol"
+            raise InvalidArgument("schema_version", version, allowed)
+        for name in sorted(set(content) - known):
+            raise InvalidArgument("protocol", f"unknown key {name!r}", ", ".join(sorted(known)))
+        for name in sorted(known - set(content)):
+            raise InvalidArgument("protocol", f"no key {name!r}", ", ".join(sorted(known)))
+        return cls(**content)
+
+    @classmethod
+    def from_json(cls, text: str) -> Protocol:
+        """Read canonical or any other JSON of the same content."""
+        try:
+            content = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise InvalidArgument("protocol", f"no JSON ({error})", "a protocol as JSON") from None
+        if not isinstance(content, dict):
+            raise InvalidArgument("protocol", text, "a JSON object")
+        return cls.from_dict(content)
+
+    @classmethod
+    def from_toml(cls, text: str) -> Protocol:
+        """Read what `to_toml` wrote."""
+        try:
+            content = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise InvalidArgument("protocol", f"no TOML ({error})", "a protocol as TOML") from None
+        return cls.from_dict(content)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Protocol:
+        """Read a protocol from a .toml or .json file."""
+        path = Path(path)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidArgument("protocol", str(path), f"a readable text file ({error})") from None
+        return cls.from_json(text) if path.suffix == ".json" else cls.from_toml(text)
+
+
+def fraction(value: float) -> str:
+    """A float as the exact binary fraction it is."""
+    return float(value).hex()
+
+
+def from_fraction(text: object, argument: str) -> float:
+    """The float that `fraction` wrote."""
+    try:
+        value = float.fromhex(str(text))
+    except (ValueError, OverflowError):
+        value = math.nan
+    if not math.isfinite(value):
+        raise InvalidArgument(argument, text, "a finite hexadecimal fraction such as 0x1.8p+1")
+    return value
+
+
+def _frozen(value: object, name: str) -> Plain:
+    if isinstance(value, Mapping):
+        return MappingProxyType({str(key): _frozen(item, name) for key, item in value.items()})
+    if isinstance(value, list | tuple):
+        return tuple(_frozen(item, name) for item in value)
+    if isinstance(value, bool | int | str):
+        return value
+    raise InvalidArgument(name, value, "integers, text, true or false, lists and tables of them")
+
+
+def _thawed(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _thawed(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return [_thawed(item) for item in value]
+    return value

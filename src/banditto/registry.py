@@ -1,0 +1,15 @@
+"""Entries of the registries: where a class lives and what a listing says of it. Reading one imports nothing."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Entry(NamedTuple):
+    """One policy, baseline or environment."""
+
+    module: str
+    class_name: str
+    summary: str
+    source: str = ""
+    constants: tuple[str, ...] = ()

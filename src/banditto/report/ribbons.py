@@ -1,0 +1,82 @@
+"""The ribbon picture: the two executions of a pair side by side, a colour for each arm.
+
+Time runs to the right on a logarithmic axis. Under each pair a thin strip is grey where both sides pull the same arm
+and red where they do not: a replicable policy leaves it grey to the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import ListedColormap, to_rgb
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from banditto.arrays import FloatArray, IntArray
+from banditto.engine.watching import PairView
+
+# Okabe and Ito's palette, which people with any colour vision can tell apart; repeated beyond seven arms.
+ARM_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#F0E442", "#999999")
+SAME, DIFFERENT = "#D9D9D9", "#D7261E"
+
+
+def ribbon_figure(views: Sequence[tuple[str, PairView]], means: Sequence[float]) -> Figure:
+    """One panel per (title, view)."""
+    figure = Figure(figsize=(10.0, 0.9 + 1.75 * len(views)), dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    panels = figure.subplots(len(views), 1, squeeze=False)[:, 0]
+    for axes, (title, view) in zip(panels, views, strict=True):
+        _draw(axes, title, view)
+    arms = [Patch(color=_colour(arm), label=f"arm {arm + 1} (mean {mean:g})") for arm, mean in enumerate(means[:12])]
+    strip = [Patch(color=SAME, label="same arm"), Patch(color=DIFFERENT, label="different arm")]
+    figure.legend(
+        handles=[*arms, *strip], loc="outside lower center", ncols=min(6, len(arms) + 2), frameon=False, fontsize=9
+    )
+    return figure
+
+
+def _draw(axes: Axes, title: str, view: PairView) -> None:
+    edges = np.append(view.rounds + 1.0, view.horizon + 1.0)
+    arms = ListedColormap([_colour(arm) for arm in range(view.arms)])
+    for row, sequence in ((1.1, view.first), (0.0, view.second)):
+        _ribbon(axes, edges, (row, row + 1.0), sequence, arms, view.arms)
+    different = (view.first != view.second).astype(np.int64)
+    _ribbon(axes, edges, (-0.45, -0.15), different, ListedColormap([SAME, DIFFERENT]), 2)
+    axes.set_xscale("log")
+    axes.set_xlim(_start(view), view.horizon)
+    axes.set_ylim(-0.5, 2.15)
+    axes.set_yticks([1.6, 0.5, -0.3], ["first lab", "second lab", "same?"])
+    axes.tick_params(left=False)
+    axes.set_xlabel("pull number")
+    verdict = "every pull the same" if view.same else "the two labs part ways"
+    axes.set_title(f"{title}: {verdict}", loc="left", fontsize=11)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+
+
+def _start(view: PairView) -> float:
+    """Where the picture begins: half a decade before either side first changes its arm."""
+    changes = [np.flatnonzero(np.diff(sequence)) for sequence in (view.first, view.second)]
+    first = min((int(view.rounds[where[0]]) for where in changes if where.size), default=0)
+    return max(1.0, first / 3.0)
+
+
+def _ribbon(
+    axes: Axes, edges: FloatArray, rows: tuple[float, float], values: IntArray, colours: ListedColormap, count: int
+) -> None:
+    axes.pcolormesh(
+        edges, list(rows), values[np.newaxis, :], cmap=colours, vmin=-0.5, vmax=count - 0.5, rasterized=True
+    )
+
+
+def _colour(arm: int) -> tuple[float, float, float]:
+    return to_rgb(ARM_COLOURS[arm % len(ARM_COLOURS)])
+
+
+def save_ribbons(path: Path, views: Sequence[tuple[str, PairView]], means: Sequence[float]) -> None:
+    """Write the figure as a PNG."""
+    ribbon_figure(views, means).savefig(path)

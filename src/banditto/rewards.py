@@ -1,0 +1,37 @@
+"""What is known of the rewards, and when one assumption covers another."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from banditto.errors import InvalidArgument
+from banditto.exact import positive
+
+RewardKind = Literal["bounded", "gaussian", "subgaussian"]
+
+
+class Rewards(NamedTuple):
+    """Rewards in [0, 1], Gaussian with standard deviation sigma, or sigma-subgaussian."""
+
+    kind: RewardKind
+    sigma: float
+
+    @classmethod
+    def of(cls, kind: str | None, sigma: float) -> Rewards:
+        """Check a pair of arguments; with no kind, sigma = 1/2 means [0, 1] and any other sigma subgaussian."""
+        sigma = positive(sigma, "sigma")
+        match kind:
+            case None:
+                return cls("bounded" if sigma == 0.5 else "subgaussian", sigma)
+            case "bounded":
+                if sigma != 0.5:
+                    allowed = "0.5 for rewards in [0, 1]; other rewards are 'gaussian' or 'subgaussian'"
+                    raise InvalidArgument("sigma", sigma, allowed)
+                return cls("bounded", sigma)
+            case "gaussian" | "subgaussian":
+                return cls(kind, sigma)
+            case _:
+                raise InvalidArgument("rewards", kind, "'bounded', 'gaussian' or 'subgaussian'")
+
+    def __str__(self) -> str:
+        return "rewards in [0, 1]" if self.kind == "bounded" else f"{self.kind} rewards, sigma {self.sigma:g}"

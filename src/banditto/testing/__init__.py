@@ -1,0 +1,12 @@
+"""Contract suites and calibrated statistical assertions, for our tests and for authors of new policies.
+
+@pytest.mark.parametrize("check", POLICY_CHECKS)
+def test_contract(check):
+    check(MyPolicy(arms=3, horizon=10**6, rho=0.2))
+"""
+
+from banditto.testing.environments import ENVIRONMENT_CHECKS
+from banditto.testing.policies import POLICY_CHECKS
+from banditto.testing.statistics import assert_rate_at_most, assert_same_mean
+
+__all__ = ["ENVIRONMENT_CHECKS", "POLICY_CHECKS", "assert_rate_at_most", "assert_same_mean"]

@@ -1,0 +1,178 @@
+"""The contract of a batched policy, check by check."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from banditto.arrays import FloatArray, IntArray
+from banditto.catalogue import policy_of, protocol_of
+from banditto.coins import Coins
+from banditto.policy import Policy
+from banditto.protocol import Protocol
+
+SEED = 20231
+REPLICATES = 12
+
+Totals = Callable[[IntArray, int], FloatArray]
+Check = Callable[[Policy[Any]], None]
+
+
+def random_totals(pulls: IntArray, batch: int) -> FloatArray:
+    """Totals of rewards in [0, 1], different for every row and arm, with gaps that get arms dropped."""
+    generator = np.random.default_rng([SEED, batch])
+    rows, arms = pulls.shape
+    rates = 0.9 - 0.8 * ((np.arange(arms) + np.arange(rows)[:, np.newaxis]) % arms) / arms
+    noise = generator.standard_normal(pulls.shape) * np.sqrt(pulls) / 2.0
+    totals: FloatArray = np.round(np.clip(pulls * rates + noise, 0, pulls))
+    return totals
+
+
+def play(
+    policy: Policy[Any], coins: Coins, totals: Totals = random_totals, convert: Callable[[Any], Any] | None = None
+) -> tuple[list[IntArray], Any]:
+    """All plans and the last state; `convert` maps NumPy arrays to another array library's."""
+    change = convert or (lambda array: array)
+    state = _mapped(policy.init(coins.count), change)
+    plans: list[IntArray] = []
+    while (plan := policy.plan(state)) is not None:
+        plans.append(np.array(plan))
+        assert len(plans) <= 200, "the policy does not come to an end"
+        state = policy.decide(state, change(totals(plans[-1], len(plans))), coins)
+    return plans, state
+
+
+def _mapped(state: Any, change: Callable[[Any], Any]) -> Any:
+    """A state (NamedTuple) with its arrays changed."""
+    return type(state)(*(change(part) if isinstance(part, np.ndarray) else part for part in state))
+
+
+def _recorded(totals: Mapping[int, FloatArray]) -> Totals:
+    """Totals that are known beforehand, batch by batch."""
+    return lambda pulls, batch: totals[batch]
+
+
+def _equal(first: list[IntArray], second: list[IntArray]) -> bool:
+    return len(first) == len(second) and all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
+
+
+def check_pulls_add_up(policy: Policy[Any]) -> None:
+    """Every row's pulls are non-negative integers that add up to the horizon."""
+    plans, _ = play(policy, Coins(SEED, count=REPLICATES))
+    for plan in plans:
+        assert plan.dtype == np.int64
+        assert plan.shape == (REPLICATES, policy.arms)
+        assert (plan >= 0).all()
+    assert (np.sum(plans, axis=(0, 2)) == policy.horizon).all()
+
+
+def check_rows_are_independent(policy: Policy[Any]) -> None:
+    """One row of many replicates equals the single run with the same coins and totals."""
+    plans, _ = play(policy, Coins(SEED, count=REPLICATES))
+    for row in (0, REPLICATES - 1):
+        wide = {batch: random_totals(plan, batch)[row : row + 1] for batch, plan in enumerate(plans, 1)}
+        alone, _ = play(policy, Coins(SEED, start=row), _recorded(wide))
+        own = [plan[row : row + 1] for plan in plans]
+        while own and not own[-1].any():
+            own.pop()
+        assert _equal(own, alone), f"row {row} differs from the same run on its own"
+
+
+def check_inputs_are_kept(policy: Policy[Any]) -> None:
+    """`plan` and `decide` modify neither state nor totals, and give the same answer twice."""
+    coins = Coins(SEED, count=REPLICATES)
+    state = policy.init(REPLICATES)
+    while True:
+        before = pickle.dumps(state)
+        plan, again = policy.plan(state), policy.plan(state)
+        if plan is None or again is None:
+            assert plan is None
+            assert again is None
+            return
+        assert np.array_equal(plan, again)
+        totals = random_totals(plan, 1)
+        kept = totals.copy()
+        following, once_more = policy.decide(state, totals, coins), policy.decide(state, totals, coins)
+        assert pickle.dumps(state) == before, "the state was modified"
+        assert np.array_equal(totals, kept), "the totals were modified"
+        assert pickle.dumps(following) == pickle.dumps(once_more), "two calls gave two answers"
+        state = following
+
+
+def check_array_standard(policy: Policy[Any]) -> None:
+    """The same decisions under array-api-strict, which refuses all that is not in the standard."""
+    import array_api_strict as strict
+
+    coins = Coins(SEED, count=REPLICATES)
+    plain, _ = play(policy, coins)
+    standard, _ = play(policy, coins, convert=strict.asarray)
+    assert _equal(plain, standard)
+
+
+def check_last_totals_do_not_matter(policy: Policy[Any]) -> None:
+    """Totals of pulls that end a horizon decide nothing."""
+    spent = np.zeros(REPLICATES, dtype=np.int64)
+
+    def without_the_last(pulls: IntArray, batch: int) -> FloatArray:
+        nonlocal spent
+        spent = spent + pulls.sum(axis=1)
+        totals: FloatArray = random_totals(pulls, batch) * (spent < policy.horizon)[:, np.newaxis]
+        return totals
+
+    coins = Coins(SEED, count=REPLICATES)
+    assert _equal(play(policy, coins)[0], play(policy, coins, without_the_last)[0])
+
+
+def check_protocol_round_trip(policy: Policy[Any]) -> None:
+    """A protocol survives JSON and TOML, and the policy read from it plans and decides alike."""
+    protocol = protocol_of(policy, seed=1, arms=policy.arms, horizon=policy.horizon, rho=policy.rho)
+    for copy in (Protocol.from_json(protocol.to_json()), Protocol.from_toml(protocol.to_toml())):
+        assert copy == protocol
+        assert copy.digest == protocol.digest
+        again = policy_of(copy)
+        coins = Coins(SEED, count=REPLICATES)
+        assert _equal(play(policy, coins)[0], play(again, coins)[0])
+        assert again.guarantee() == policy.guarantee()
+
+
+def check_pickles(policy: Policy[Any]) -> None:
+    """A copy sent to a worker plans alike."""
+    coins = Coins(SEED, count=REPLICATES)
+    assert _equal(play(policy, coins)[0], play(pickle.loads(pickle.dumps(policy)), coins)[0])
+
+
+def check_guarantee_adds_up(policy: Policy[Any]) -> None:
+    """The total is the sum of its terms, and `holds` says whether it is at most rho."""
+    guarantee = policy.guarantee()
+    assert all(term.value >= 0 and term.name and term.statement for term in guarantee.terms)
+    assert math.isclose(guarantee.total, sum(term.value for term in guarantee.terms), rel_tol=1e-12, abs_tol=1e-300)
+    assert guarantee.rho == policy.rho
+    assert guarantee.holds == (guarantee.total <= policy.rho)
+    for text in (guarantee.table(), guarantee._repr_html_()):
+        assert all(term.name in text for term in guarantee.terms)
+
+
+def check_description(policy: Policy[Any]) -> None:
+    """`describe()` names the horizon and has a table; the minimum horizon is positive."""
+    description = policy.describe()
+    assert str(policy.horizon) in description.table()
+    assert "<table>" in description._repr_html_()
+    minimum = policy.minimum_horizon()
+    assert minimum is None or minimum >= policy.arms
+
+
+POLICY_CHECKS: tuple[Check, ...] = (
+    check_pulls_add_up,
+    check_rows_are_independent,
+    check_inputs_are_kept,
+    check_array_standard,
+    check_last_totals_do_not_matter,
+    check_protocol_round_trip,
+    check_pickles,
+    check_guarantee_adds_up,
+    check_description,
+)

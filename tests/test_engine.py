@@ -1,0 +1,254 @@
+"""Executions: reproducible for any workers and order, additive, bounded in memory, interruptible."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pytest
+
+import banditto as bd
+from banditto.engine import batched, rounds
+from banditto.engine.blocks import run_pairs
+from banditto.engine.pairs import PAIRS_PER_BLOCK, Moments, PairCounts, Study, study_of
+from banditto.errors import ContractError, WorkerError
+from banditto.noise import Noise
+from banditto.trajectory import SEQUENCE, start_digest, varints
+
+T = TypeVar("T")
+WORLD = bd.Bernoulli([0.5, 0.72, 0.6])
+REPLICABLE = bd.RandomThreshold(arms=3, horizon=10**7, rho=0.3)
+
+
+def study(policy: Any = REPLICABLE, horizon: int | None = None, seed: int = 5) -> Study:
+    return study_of(policy, WORLD, seed=seed, noise_seed=None, horizon=horizon)
+
+
+STUDIES = {"batched": (study(), 5000), "rounds": (study(bd.Thompson(), 300), 30)}
+
+
+class Shuffled(Executor):
+    """Runs calls in an order of its own, all at the first time that a result is wanted."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+        self._calls: list[Callable[[], None]] = []
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        future: Lazy[T] = Lazy(self)
+        self._calls.append(lambda: future.set_result(fn(*args, **kwargs)))
+        return future
+
+    def run(self) -> None:
+        self._random.shuffle(self._calls)
+        while self._calls:
+            self._calls.pop()()
+
+
+class Lazy(Future[T]):
+    def __init__(self, owner: Shuffled) -> None:
+        super().__init__()
+        self._owner = owner
+
+    def result(self, timeout: float | None = None) -> T:
+        self._owner.run()
+        return super().result(timeout)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_the_same_counts_for_any_workers_and_any_order(name: str) -> None:
+    what, pairs = STUDIES[name]
+    alone = run_pairs(what, pairs).counts
+    assert run_pairs(what, pairs, jobs=3).counts == alone
+    with ThreadPoolExecutor(2) as threads:
+        assert run_pairs(what, pairs, executor=threads).counts == alone
+    for seed in range(3):
+        assert run_pairs(what, pairs, executor=Shuffled(seed)).counts == alone
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_fewer_pairs_are_a_prefix_of_more(name: str) -> None:
+    what, pairs = STUDIES[name]
+    half = run_pairs(what, pairs // 2).counts
+    whole = run_pairs(what, pairs).counts
+    assert half.pairs * 2 == whole.pairs
+    size = PAIRS_PER_BLOCK if name == "batched" else 4
+    # count the same pairs one by one: pair number p is the same whatever was asked for
+    from banditto.engine.blocks import run_block
+
+    parts = [run_block(what, start, min(size, pairs // 2 - start)) for start in range(0, pairs // 2, size)]
+    again = PairCounts()
+    for part in parts:
+        again.add(part)
+    assert again == half
+    assert whole.mismatches >= half.mismatches
+    assert all(whole.first_divergence[batch] >= count for batch, count in half.first_divergence.items())
+
+
+def test_one_pair_looked_at_is_the_pair_that_was_counted() -> None:
+    what = study()
+    counts = batched.run_block(what, REPLICABLE, 0, PAIRS_PER_BLOCK)
+    first, second = batched.executions(what, REPLICABLE, 0)
+    while first.advance() is not None:
+        second.advance()
+    while second.advance() is not None:
+        pass
+    differ = np.flatnonzero((first.pulls != second.pulls).any(axis=1))
+    assert counts.mismatches > 0
+    for pair in [*differ[:3].tolist(), 0, 17]:
+        left, right = batched.pair_trajectories(what, REPLICABLE, pair)
+        assert left.length == right.length == REPLICABLE.horizon
+        if pair in differ:
+            assert left.digest != right.digest
+        view = bd.watch_pair(REPLICABLE, WORLD, pair=pair, seed=5)
+        assert view.digests == (left.digest, right.digest)
+        assert view.same == (left.runs == right.runs)
+
+
+def test_pulls_add_up_in_every_execution() -> None:
+    for horizon in (10**5, 10**9, 10**15):
+        policy = bd.RandomThreshold(arms=3, horizon=horizon, rho=0.3)
+        first, _ = batched.executions(study(policy), policy, 0)
+        while first.advance() is not None:
+            pass
+        assert (first.pulls.sum(axis=1) == horizon).all()
+
+
+def test_round_by_round_digest_is_that_of_the_runs_all_at_once() -> None:
+    for horizon in (10, 255, rounds.ROUNDS_PER_CHUNK, rounds.ROUNDS_PER_CHUNK * 2 + 77):
+        what = study(bd.UCB1(), horizon)
+        everything = np.arange(horizon)
+        _, (run, _) = rounds.play_pair(what, bd.UCB1(), 3, watch=everything)
+        sequence = run.watched.tolist()
+        assert len(sequence) == horizon == int(run.pulls.sum())
+        assert np.bincount(sequence, minlength=3).tolist() == run.pulls.tolist()
+        hasher = start_digest(SEQUENCE)
+        start = 0
+        for end in range(1, horizon + 1):
+            if end == horizon or sequence[end] != sequence[start]:
+                hasher.update(varints((sequence[start], end - start)))
+                start = end
+        assert run.digest == hasher.hexdigest()
+
+
+def test_first_divergence_of_rounds_is_where_the_sequences_part() -> None:
+    what = study(bd.Thompson(), 40_000)
+    diverged, (first, second) = rounds.play_pair(what, bd.Thompson(), 0, watch=np.arange(40_000))
+    assert diverged == int(np.flatnonzero(first.watched != second.watched)[0]) + 1
+
+
+def test_coins_of_thompson_are_shared_and_addressed() -> None:
+    """With rewards that cannot differ, both sides of a pair are the same to the end; other pairs are not."""
+    world = bd.Bernoulli([1.0, 1.0, 1.0])
+    what = study_of(bd.Thompson(), world, seed=5, noise_seed=None, horizon=500)
+    diverged, sides = rounds.play_pair(what, bd.Thompson(), 0)
+    assert diverged == 0
+    assert sides[0].digest == sides[1].digest
+    _, others = rounds.play_pair(what, bd.Thompson(), 1)
+    assert others[0].digest != sides[0].digest
+
+
+def test_moments_merge_as_one_list() -> None:
+    values = np.random.default_rng(1).normal(3.0, 2.0, 1000)
+    merged = Moments()
+    for part in np.split(values, [1, 10, 400]):
+        merged.add(Moments.of(part))
+    whole = Moments.of(values)
+    assert merged.count == whole.count
+    assert merged.mean == pytest.approx(whole.mean, rel=1e-12)
+    assert merged.standard_error == pytest.approx(np.std(values, ddof=1) / np.sqrt(1000), rel=1e-12)
+    assert merged.largest == values.max()
+
+
+class Overspender:
+    """Breaks the contract: plans one pull too many."""
+
+    def __init__(self, extra: int) -> None:
+        self._extra = extra
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(REPLICABLE, name)
+
+    def plan(self, state: Any) -> Any:
+        plan = REPLICABLE.plan(state)
+        return plan if plan is None else plan + self._extra
+
+
+def test_a_policy_that_breaks_its_contract_is_stopped() -> None:
+    broken: Any = Overspender(1)
+    with pytest.raises(ContractError, match="more than the horizon"):
+        run_pairs(study(broken), 10)
+
+
+def test_noise_of_the_two_sides_and_of_blocks_differs() -> None:
+    draws = {Noise(1, side, block).binomial(10**12, 0.5, 1)[0] for side in (0, 1) for block in range(50)}
+    assert len(draws) == 100
+
+
+# -- interruption and processes --------------------------------------------------------------------------------------
+
+
+def test_ctrl_c_keeps_the_finished_blocks() -> None:
+    def stop_after_two(done: int, total: int) -> None:
+        if done >= 2 * PAIRS_PER_BLOCK:
+            raise KeyboardInterrupt
+
+    outcome = run_pairs(study(), 100_000, progress=stop_after_two)
+    assert outcome.interrupted
+    assert outcome.counts == run_pairs(study(), outcome.counts.pairs).counts
+    assert outcome.counts.pairs == 2 * PAIRS_PER_BLOCK
+
+
+def test_ctrl_c_with_workers_finishes_what_is_under_way() -> None:
+    def stop(done: int, total: int) -> None:
+        if done:
+            raise KeyboardInterrupt
+
+    outcome = run_pairs(study(), 200_000, jobs=2, progress=stop)
+    assert outcome.interrupted
+    assert 0 < outcome.counts.pairs < 200_000
+    assert outcome.counts == run_pairs(study(), outcome.counts.pairs).counts
+
+
+def test_a_script_without_its_guard_is_told_what_to_do(tmp_path: Path) -> None:
+    script = tmp_path / "no_guard.py"
+    script.write_text(
+        textwrap.dedent(
+            """
+            import banditto as bd
+            policy = bd.RandomThreshold(arms=2, horizon=10**6, rho=0.3)
+            bd.certify(policy, bd.Bernoulli([0.4, 0.6]), pairs=3000, jobs=2)
+            """
+        )
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode != 0
+    assert "if __name__ == '__main__':" in done.stderr.splitlines()[-1]
+    assert "WorkerError" in done.stderr.splitlines()[-1]
+
+
+def test_a_worker_that_dies_is_an_error_of_ours() -> None:
+    suicidal: Any = Suicidal()
+    with pytest.raises(WorkerError, match="a worker process died"):
+        run_pairs(study(suicidal), 5000, jobs=2)
+
+
+class Suicidal:
+    """Kills the process that plays it."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(REPLICABLE, name)
+
+    def init(self, replicates: int) -> Any:
+        os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from banditto.errors import InvalidArgument
+from banditto.protocol import Protocol, fraction, from_fraction
+
+BASE: dict[str, Any] = {
+    "policy": "random-threshold",
+    "decision_version": 1,
+    "arms": 2,
+    "horizon": 10**15,
+    "rho": "0.1",
+    "seed": 2**100,
+    "settings": {"constants": "paper", "flag": True},
+    "resolved": {"batches": [{"pulls": 3, "low": "0x1.8p+1"}]},
+}
+
+
+def test_json_and_toml_bring_the_same_protocol_back(tmp_path: Path) -> None:
+    protocol = Protocol(**BASE)
+    assert Protocol.from_json(protocol.to_json()) == protocol
+    small = Protocol(**BASE | {"seed": 7})
+    assert Protocol.from_toml(small.to_toml()) == small
+    for name, text in (("p.toml", small.to_toml()), ("p.json", small.to_json())):
+        (tmp_path / name).write_text(text)
+        assert Protocol.load(tmp_path / name).digest == small.digest
+
+
+def test_digest_is_that_of_canonical_json_and_of_nothing_else() -> None:
+    protocol = Protocol(**BASE)
+    reordered = json.dumps(dict(reversed(list(protocol.to_dict().items()))), indent=3)
+    assert Protocol.from_json(reordered).digest == protocol.digest
+    assert protocol.digest == "f02957cbb3ba3c51257bdfbb744bcb15100ef348b7c77e3e8db1e8c79fabfabe"
+    changes: list[dict[str, Any]] = [
+        {"seed": 1},
+        {"rho": "0.2"},
+        {"horizon": 11},
+        {"decision_version": 2},
+        {"settings": {}},
+    ]
+    for change in changes:
+        assert Protocol(**BASE | change).digest != protocol.digest
+
+
+def test_a_protocol_cannot_be_changed() -> None:
+    settings: Any = Protocol(**BASE).settings
+    with pytest.raises(TypeError):
+        settings["constants"] = "certified"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"schema_version": 2, "new_key": 1}, "a newer banditto wrote this"),
+        ({"surprise": 1}, "unknown key 'surprise'"),
+        ({"rho": 0.1}, "^rho: got 0.1, allowed: text"),
+        ({"arms": True}, "^arms: got True"),
+        ({"seed": -1}, "^seed: got -1"),
+        ({"resolved": {"low": 0.5}}, "^resolved: got 0.5"),
+        ({"settings": {"nothing": None}}, "^settings: got None"),
+    ],
+)
+def test_what_is_not_a_protocol_is_refused(change: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidArgument, match=said):
+        Protocol.from_dict({"schema_version": 1} | BASE | change)
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", "null", ""])
+def test_broken_json_is_refused(text: str) -> None:
+    with pytest.raises(InvalidArgument, match="^protocol: got"):
+        Protocol.from_json(text)
+
+
+def test_missing_keys_and_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match="no key 'arms'"):
+        Protocol.from_dict({"schema_version": 1, **{key: value for key, value in BASE.items() if key != "arms"}})
+    with pytest.raises(InvalidArgument, match="readable text file"):
+        Protocol.load(tmp_path / "nowhere.toml")
+    with pytest.raises(InvalidArgument, match="no TOML"):
+        Protocol.from_toml("= 1")
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_fractions_are_exact(value: float) -> None:
+    assert from_fraction(fraction(value), "low") == value
+
+
+@pytest.mark.parametrize("text", ["", "zero", "inf", "nan", "0x1p99999", None])
+def test_bad_fractions_are_refused(text: Any) -> None:
+    with pytest.raises(InvalidArgument, match="hexadecimal fraction"):
+        from_fraction(text, "low")
