@@ -16,6 +16,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 import banditto as bd
+from banditto.engine.watching import PairView
 from banditto.report.ribbons import save_ribbons
 
 MEANS = (0.5, 0.9, 0.8, 0.3)
@@ -27,6 +28,16 @@ LONG, SHORT = 10**8, 10**6
 def bar(bars: Progress, name: str, pairs: int) -> Callable[[int, int], None]:
     task = bars.add_task(name, total=pairs)
     return lambda done, total: bars.update(task, completed=done, total=total)
+
+
+def views() -> list[tuple[str, PairView]]:
+    """One pair of each kind, the same as in the table."""
+    world = bd.Bernoulli(MEANS)
+    policy = bd.RandomThreshold(arms=4, horizon=LONG, rho=RHO)
+    return [
+        ("RandomThreshold", bd.watch_pair(policy, world, seed=SEED)),
+        ("UCB1", bd.watch_pair(bd.UCB1(), world, seed=SEED, horizon=SHORT)),
+    ]
 
 
 def main(folder: Path) -> None:
@@ -77,11 +88,7 @@ def main(folder: Path) -> None:
     Console().print(table)
     folder.mkdir(parents=True, exist_ok=True)
     picture = folder / "ribbons.png"
-    views = [
-        ("RandomThreshold", bd.watch_pair(certified, world, seed=SEED)),
-        ("UCB1", bd.watch_pair(bd.UCB1(), world, seed=SEED, horizon=SHORT)),
-    ]
-    save_ribbons(picture, views, MEANS)
+    save_ribbons(picture, views(), MEANS)
     errors.print(f"Picture: {picture}   ({time.perf_counter() - began:.0f} s)")
     errors.print("Next, try your own arms:")
     errors.print(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -87,12 +87,21 @@ def test_uniforms_have_the_right_shape_range_and_distribution() -> None:
     assert np.max(np.abs(np.sort(values[:, 0]) - empirical)) < np.sqrt(np.log(2 / 1e-9) / 200_000)
 
 
-def test_words_cannot_be_changed_by_a_reader() -> None:
+def test_coins_cannot_be_changed_by_a_reader() -> None:
     with pytest.raises(ValueError, match="read-only"):
-        Coins(1).words("threshold", 1)[0] = 0
+        Coins(1).uniform("threshold", 1)[0] = 0
 
 
 @pytest.mark.parametrize("seed", [-1, 2**128, 0.5, "x", None])
 def test_bad_seeds_are_refused(seed: Any) -> None:
     with pytest.raises(InvalidArgument, match="^seed: got"):
         Coins(seed)
+
+
+def test_addresses_are_integers_whatever_their_type() -> None:
+    plain = Coins(3).uniform("threshold", 2).tolist()
+    assert Coins(3).uniform("threshold", cast(int, np.int64(2))).tolist() == plain
+    with pytest.raises(TypeError):
+        Coins(3).uniform("threshold", cast(int, 2.0))
+    with pytest.raises(InvalidArgument, match="^purpose: got a|1"):
+        Coins(3).uniform("a|1", 2)

@@ -88,7 +88,7 @@ def test_fewer_pairs_are_a_prefix_of_more(name: str) -> None:
     parts = [run_block(what, start, min(size, pairs // 2 - start)) for start in range(0, pairs // 2, size)]
     again = PairCounts()
     for part in parts:
-        again.add(part)
+        again = again.plus(part)
     assert again == half
     assert whole.mismatches >= half.mismatches
     assert all(whole.first_divergence[batch] >= count for batch, count in half.first_divergence.items())
@@ -161,7 +161,7 @@ def test_moments_merge_as_one_list() -> None:
     values = np.random.default_rng(1).normal(3.0, 2.0, 1000)
     merged = Moments()
     for part in np.split(values, [1, 10, 400]):
-        merged.add(Moments.of(part))
+        merged = merged.plus(Moments.of(part))
     whole = Moments.of(values)
     assert merged.count == whole.count
     assert merged.mean == pytest.approx(whole.mean, rel=1e-12)
@@ -217,6 +217,31 @@ def test_ctrl_c_with_workers_finishes_what_is_under_way() -> None:
     assert outcome.interrupted
     assert 0 < outcome.counts.pairs < 200_000
     assert outcome.counts == run_pairs(study(), outcome.counts.pairs).counts
+
+
+def test_an_interrupt_never_counts_a_block_twice() -> None:
+    """Interrupts at many places of the loop: what is kept is always a prefix, counted once."""
+    whole = [run_pairs(study(), n * PAIRS_PER_BLOCK).counts for n in range(1, 5)]
+    for place in range(1, 400, 7):
+        steps = 0
+
+        def trace(frame: Any, event: str, argument: Any, place: int = place) -> Any:
+            nonlocal steps
+            if frame.f_code.co_name in ("run_pairs", "plus") and event == "line":
+                steps += 1
+                if steps == place:
+                    raise KeyboardInterrupt
+            return trace
+
+        sys.settrace(trace)
+        try:
+            outcome = run_pairs(study(), 4 * PAIRS_PER_BLOCK)
+        except KeyboardInterrupt:
+            continue  # before the loop began, or after it ended
+        finally:
+            sys.settrace(None)
+        if outcome.counts.pairs:
+            assert outcome.counts == whole[outcome.counts.pairs // PAIRS_PER_BLOCK - 1]
 
 
 def test_a_script_without_its_guard_is_told_what_to_do(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from banditto.exact import (
     integer,
     open_unit,
     parsed_integer,
-    positive,
+    scale,
     written,
 )
 
@@ -67,10 +67,16 @@ def test_open_unit_refuses(value: Any) -> None:
         open_unit(value, "rho")
 
 
-def test_positive_refuses_zero() -> None:
-    assert positive("0.25", "sigma") == 0.25
-    with pytest.raises(InvalidArgument, match="above 0"):
-        positive(0, "sigma")
+def test_scale_refuses_what_could_overflow() -> None:
+    assert scale("0.25", "sigma") == 0.25
+    for value in (0, -1, 1e308, math.inf):
+        with pytest.raises(InvalidArgument, match="from 1e-6 to 1e6"):
+            scale(value, "sigma")
+
+
+def test_huge_integers_can_be_named_in_a_message() -> None:
+    with pytest.raises(InvalidArgument, match="got an integer of 16610 bits"):
+        integer(10**5000, "horizon", 10, 10**15)
 
 
 def test_written_is_the_decimal_that_was_typed() -> None:

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import copy
+import dataclasses
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +68,10 @@ def test_a_protocol_cannot_be_changed() -> None:
         ({"seed": -1}, "^seed: got -1"),
         ({"resolved": {"low": 0.5}}, "^resolved: got 0.5"),
         ({"settings": {"nothing": None}}, "^settings: got None"),
+        ({"settings": 5}, "^settings: got 5, allowed: a table"),
+        ({"resolved": ["blowup"]}, "^resolved: got"),
+        ({"rho": "2"}, "^rho: got 2"),
+        ({"rho": "a tenth"}, "^rho: got a tenth"),
     ],
 )
 def test_what_is_not_a_protocol_is_refused(change: dict[str, Any], said: str) -> None:
@@ -72,10 +79,22 @@ def test_what_is_not_a_protocol_is_refused(change: dict[str, Any], said: str) ->
         Protocol.from_dict({"schema_version": 1} | BASE | change)
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", "null", ""])
+@pytest.mark.parametrize("text", ["{", "[1]", "null", "", "[" * 100_000, '{"seed": ' + "9" * 5000 + "}"])
 def test_broken_json_is_refused(text: str) -> None:
     with pytest.raises(InvalidArgument, match="^protocol: got"):
         Protocol.from_json(text)
+
+
+def test_the_same_rho_gives_the_same_digest() -> None:
+    assert Protocol(**BASE | {"rho": "0.10"}).digest == Protocol(**BASE).digest
+
+
+def test_protocols_can_be_copied_sent_and_hashed() -> None:
+    protocol = Protocol(**BASE)
+    for copied in (pickle.loads(pickle.dumps(protocol)), copy.deepcopy(protocol)):
+        assert copied == protocol
+        assert hash(copied) == hash(protocol)
+    assert dataclasses.asdict(protocol)["arms"] == 2
 
 
 def test_missing_keys_and_files_are_refused(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from banditto.version import __version__
 
 if TYPE_CHECKING:
     from banditto.baselines import *
-    from banditto.catalogue import policy_of
+    from banditto.catalogue import policy_of, protocol_of
     from banditto.certification import Certificate, certify
     from banditto.engine.watching import watch_pair
     from banditto.environments import *
@@ -40,6 +40,7 @@ _PLACES = {
     "WorkerError": "banditto.errors",
     "certify": "banditto.certification",
     "policy_of": "banditto.catalogue",
+    "protocol_of": "banditto.catalogue",
     "watch_pair": "banditto.engine.watching",
 } | {
     entry.class_name: entry.module
@@ -59,6 +60,7 @@ __all__ = [
     "__version__",
     "certify",
     "policy_of",
+    "protocol_of",
     "watch_pair",
 ]
 __all__ += policies.__all__

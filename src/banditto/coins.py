@@ -13,14 +13,17 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import index
 
 import numpy as np
 
 from banditto.arrays import FloatArray, WordArray
+from banditto.errors import InvalidArgument
 from banditto.exact import integer
 
 LARGEST_SEED = 2**128 - 1
 WORDS_PER_STEP = 4
+LARGEST_KEPT = 4096  # longer ranges are not kept in memory for the next reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +41,17 @@ class Coins:
 
     def words(self, purpose: str, batch: int, arm: int = 0) -> WordArray:
         """64 random bits for each replicate, shape (R,)."""
-        return _words(self.seed, purpose, batch, arm, self.start, self.count)
+        return philox_words(self._key(purpose, batch, arm), self.start, self.count)
 
     def uniform(self, purpose: str, batch: int, arm: int = 0) -> FloatArray:
         """A uniform number in [0, 1) for each replicate, shape (R, 1)."""
-        words = self.words(purpose, batch, arm)
-        return ((words >> np.uint64(11)).astype(np.float64) * 2.0**-53)[:, np.newaxis]
+        get = _uniform if self.count <= LARGEST_KEPT else _uniform.__wrapped__
+        return get(self._key(purpose, batch, arm), self.start, self.count)
+
+    def _key(self, purpose: str, batch: int, arm: int) -> int:
+        if "|" in purpose:
+            raise InvalidArgument("purpose", purpose, "text without |, which separates the parts of an address")
+        return address_key("banditto/coins/1", self.seed, purpose, index(batch), index(arm))
 
 
 def address_key(*parts: object) -> int:
@@ -52,11 +60,18 @@ def address_key(*parts: object) -> int:
     return int.from_bytes(hashlib.sha256(address.encode()).digest()[:16], "little")
 
 
-@lru_cache(maxsize=256)  # both sides of a pair, and plan and decide, ask for the same few addresses
-def _words(seed: int, purpose: str, batch: int, arm: int, start: int, count: int) -> WordArray:
-    stream = np.random.Philox(key=address_key("banditto/coins/1", seed, purpose, batch, arm))
+def philox_words(key: int, start: int, count: int) -> WordArray:
+    """Words `start` to `start + count - 1` of the Philox4x64-10 stream of a 128-bit key."""
+    halves = np.array([key & 0xFFFF_FFFF_FFFF_FFFF, key >> 64], dtype=np.uint64)  # twice as fast as an integer
+    stream = np.random.Philox(key=halves)
     step, lane = divmod(start, WORDS_PER_STEP)
     stream.advance(step)
-    words = stream.random_raw(lane + count)[lane:]
-    words.flags.writeable = False
-    return words
+    return stream.random_raw(lane + count)[lane:]
+
+
+@lru_cache(maxsize=256)  # both sides of a pair ask for the same coins, one after the other
+def _uniform(key: int, start: int, count: int) -> FloatArray:
+    words = philox_words(key, start, count)
+    values: FloatArray = ((words >> np.uint64(11)).astype(np.float64) * 2.0**-53)[:, np.newaxis]
+    values.flags.writeable = False
+    return values

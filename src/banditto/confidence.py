@@ -21,8 +21,8 @@ from banditto.rewards import Rewards
 _WINDOW_SLACK = Decimal("1e-12")
 
 # One comparison with a rounded cut and a 53-bit coin: the discrete coin adds at most 2^-53 to the probability of
-# an interval, rounding the cut (relative error 2^-52, cut at most 4 spans) at most 2^-49 (Lemma 3).
-COIN_RESOLUTION = Decimal(2) ** -48
+# an interval, and rounding moves a cut by at most 2^-49 spans at either end (Lemma 4).
+COIN_RESOLUTION = Decimal(2) ** -47
 
 
 def log_factor(arms: int, horizon: int, batches: int) -> Decimal:
@@ -63,14 +63,13 @@ def gap_noise(arms: int, rewards: Rewards) -> Decimal:
         return 2 / PI.sqrt()
 
 
-def undecided_batches(widths: Sequence[Decimal], blowup: int, rewards: Rewards) -> int:
+def undecided_batches(widths: Sequence[Decimal], blowup: int) -> int:
     """M: the most batches in whose window [U/2, U + 2 U/sqrt(beta)] one and the same gap can lie (Lemma 2)."""
     with precise():
         reach = 1 + 2 / Decimal(blowup).sqrt()
         windows = [(u / 2 * (1 - _WINDOW_SLACK), u * reach * (1 + _WINDOW_SLACK)) for u in widths]
-        # the count rises only at a lower end, so its maximum is attained at one; gaps in [0, 1] are at most 1
-        gaps = [low for low, _ in windows if rewards.kind != "bounded" or low <= 1]
-        return max((sum(low <= gap <= high for low, high in windows) for gap in gaps), default=0)
+        # the count rises only at a lower end, so its maximum is attained at one
+        return max((sum(low <= gap <= high for low, high in windows) for gap, _ in windows), default=0)
 
 
 def flip_probability(noise: Decimal, blowup: int, log: Decimal) -> Decimal:

@@ -15,7 +15,7 @@ from numba import njit
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
-_S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+_S30, _S27, _S31, _S12 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(12)
 _ONE = np.uint64(1)
 
 
@@ -30,8 +30,8 @@ def word(key: np.uint64, index: int) -> np.uint64:
 
 @njit(cache=True)
 def uniform(key: np.uint64, index: int) -> float:
-    """A uniform number in (0, 1): never 0, so that its logarithm exists."""
-    return (np.float64(word(key, index) >> _S11) + 0.5) * 2.0**-53
+    """A uniform number in (0, 1): 52 bits and a half, so that neither 0 nor 1 can come out."""
+    return (np.float64(word(key, index) >> _S12) + 0.5) * 2.0**-52
 
 
 @njit(cache=True)

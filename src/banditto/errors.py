@@ -54,6 +54,8 @@ def shown(value: object) -> Shown:
     """`value` as one short line for a message."""
     if isinstance(value, Shown):
         return value
+    if isinstance(value, int) and value.bit_length() > 1000:
+        return Shown(f"an integer of {value.bit_length()} bits")  # Python refuses to write out longer ones
     text = repr(value) if isinstance(value, float | list) else str(value)
     if isinstance(value, int) and len(text) > 5 and text.rstrip("0") == "1":
         text = f"1e{len(text) - 1}"  # 1e40 rather than forty zeros

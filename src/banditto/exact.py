@@ -75,11 +75,12 @@ def open_unit(value: Real, argument: str) -> float:
     return number
 
 
-def positive(value: Real, argument: str) -> float:
-    """`value` as a finite number above 0."""
-    number = real(value, argument, "a finite number above 0")
-    if not number > 0.0:
-        raise InvalidArgument(argument, value, "a finite number above 0")
+def scale(value: Real, argument: str) -> float:
+    """`value` as a standard deviation: a number from 1e-6 to 1e6, so that no total can overflow."""
+    allowed = "a number from 1e-6 to 1e6"
+    number = real(value, argument, allowed)
+    if not 1e-6 <= number <= 1e6:
+        raise InvalidArgument(argument, value, allowed)
     return number
 
 

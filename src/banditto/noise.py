@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from banditto.arrays import FloatArray, IntArray, WordArray
-from banditto.coins import address_key
+from banditto.coins import address_key, philox_words
 
 # NumPy's binomial goes wrong between 10^13 and 10^15 without a word (small p); larger counts are split.
 LARGEST_COUNT = 10**13
@@ -49,7 +49,4 @@ def derived_noise_seed(seed: int) -> int:
 
 def round_keys(seed: int, side: int, start: int, count: int) -> WordArray:
     """One 64-bit key per pair for rewards that are looked up round by round; shape (R,)."""
-    stream = np.random.Philox(key=address_key("banditto/round-noise/1", seed, SIDES[side]))
-    step, lane = divmod(start, 4)
-    stream.advance(step)
-    return stream.random_raw(lane + count)[lane:]
+    return philox_words(address_key("banditto/round-noise/1", seed, SIDES[side]), start, count)

@@ -12,16 +12,15 @@ import hashlib
 import json
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import tomli_w
 
 from banditto.errors import InvalidArgument
-from banditto.exact import integer
+from banditto.exact import integer, open_unit, written
 
 SCHEMA_VERSION = 1
 
@@ -58,8 +57,15 @@ class Protocol:
         for name in ("policy", "rho"):
             if not isinstance(getattr(self, name), str):
                 raise InvalidArgument(name, getattr(self, name), "text")
+        # one way to write a number, so that equal protocols have equal digests
+        object.__setattr__(self, "rho", str(written(open_unit(self.rho, "rho"))))
         for name in ("settings", "resolved"):
+            if not isinstance(getattr(self, name), Mapping):
+                raise InvalidArgument(name, getattr(self, name), "a table")
             object.__setattr__(self, name, _frozen(getattr(self, name), name))
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
 
     @property
     def digest(self) -> str:
@@ -98,7 +104,7 @@ class Protocol:
         """Read canonical or any other JSON of the same content."""
         try:
             content = json.loads(text)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:  # also: integers of thousands of digits
             raise InvalidArgument("protocol", f"no JSON ({error})", "a protocol as JSON") from None
         if not isinstance(content, dict):
             raise InvalidArgument("protocol", text, "a JSON object")
@@ -109,7 +115,7 @@ class Protocol:
         """Read what `to_toml` wrote."""
         try:
             content = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise InvalidArgument("protocol", f"no TOML ({error})", "a protocol as TOML") from None
         return cls.from_dict(content)
 
@@ -140,9 +146,36 @@ def from_fraction(text: object, argument: str) -> float:
     return value
 
 
+class Table(Mapping[str, Plain]):
+    """A dictionary that cannot be changed, but can be compared, hashed, copied and sent to another process."""
+
+    __slots__ = ("_content",)
+
+    def __init__(self, content: Mapping[str, Plain]) -> None:
+        self._content = dict(content)
+
+    def __getitem__(self, key: str) -> Plain:
+        return self._content[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._content)
+
+    def __len__(self) -> int:
+        return len(self._content)
+
+    def __hash__(self) -> int:
+        return hash(tuple(sorted(self._content)))
+
+    def __repr__(self) -> str:
+        return repr(self._content)
+
+    def __reduce__(self) -> tuple[type[Table], tuple[dict[str, Plain]]]:
+        return Table, (self._content,)
+
+
 def _frozen(value: object, name: str) -> Plain:
     if isinstance(value, Mapping):
-        return MappingProxyType({str(key): _frozen(item, name) for key, item in value.items()})
+        return Table({str(key): _frozen(item, name) for key, item in value.items()})
     if isinstance(value, list | tuple):
         return tuple(_frozen(item, name) for item in value)
     if isinstance(value, bool | int | str):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from banditto.errors import InvalidArgument
-from banditto.exact import positive
+from banditto.exact import scale
 
 RewardKind = Literal["bounded", "gaussian", "subgaussian"]
 
@@ -19,7 +19,7 @@ class Rewards(NamedTuple):
     @classmethod
     def of(cls, kind: str | None, sigma: float) -> Rewards:
         """Check a pair of arguments; with no kind, sigma = 1/2 means [0, 1] and any other sigma subgaussian."""
-        sigma = positive(sigma, "sigma")
+        sigma = scale(sigma, "sigma")
         match kind:
             case None:
                 return cls("bounded" if sigma == 0.5 else "subgaussian", sigma)

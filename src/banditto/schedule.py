@@ -10,6 +10,9 @@ from banditto.errors import InvalidArgument
 from banditto.exact import integer
 from banditto.protocol import Plain, fraction, from_fraction
 
+MOST_BATCHES = 200
+LARGEST_BLOWUP = 10**700  # K^2 / rho^2 for the smallest float
+
 
 class Batch(NamedTuple):
     """A test after `samples` pulls of each active arm, `pulls` of them new; the cut is low + coin * span."""
@@ -40,12 +43,17 @@ class Schedule(NamedTuple):
     @classmethod
     def from_plain(cls, content: Mapping[str, Any], horizon: int) -> Schedule:
         """Read what `to_plain` wrote."""
-        try:
-            pulls = [integer(row["pulls"], "pulls", 1, horizon) for row in content["batches"]]
-            lows = [from_fraction(row["low"], "low") for row in content["batches"]]
-            spans = [from_fraction(row["span"], "span") for row in content["batches"]]
-            blowup = integer(content["blowup"], "blowup", 1, 10**40)
-        except (KeyError, TypeError) as error:
-            raise InvalidArgument("protocol", f"resolved constants without {error}", "a schedule") from None
-        rows = zip(pulls, accumulate(pulls), lows, spans, strict=True)
-        return cls(blowup, tuple(Batch(*row) for row in rows))
+        rows = content.get("batches")
+        if set(content) != {"blowup", "batches"} or not isinstance(rows, tuple) or len(rows) > MOST_BATCHES:
+            raise InvalidArgument("resolved", list(content), f"a blow-up and at most {MOST_BATCHES} batches")
+        blowup = integer(content["blowup"], "blowup", 1, LARGEST_BLOWUP)
+        for row in rows:
+            if not isinstance(row, Mapping) or set(row) != {"pulls", "low", "span"}:
+                raise InvalidArgument("batches", row, "tables with pulls, low and span")
+        pulls = [integer(row["pulls"], "pulls", 1, horizon) for row in rows]
+        cuts = [(from_fraction(row["low"], "low"), from_fraction(row["span"], "span")) for row in rows]
+        for low, span in cuts:
+            if low < 0.0 or span <= 0.0:
+                raise InvalidArgument("batches", (low, span), "cuts with low >= 0 and span > 0")
+        batches = (Batch(n, total, *cut) for n, total, cut in zip(pulls, accumulate(pulls), cuts, strict=True))
+        return cls(blowup, tuple(batches))

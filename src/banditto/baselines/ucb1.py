@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from banditto.arrays import FloatArray, IntArray
-from banditto.exact import positive
+from banditto.exact import scale
 from banditto.policy import Kernel
 from banditto.protocol import Plain, fraction
 from banditto.rewards import Rewards
@@ -32,7 +32,7 @@ class UCB1:
     decision_version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sigma", positive(self.sigma, "sigma"))
+        object.__setattr__(self, "sigma", scale(self.sigma, "sigma"))
 
     def parameters(self) -> FloatArray:
         """The factor of log(t) under the root."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from banditto.arrays import BoolArray, IntArray
+from banditto.arrays import IntArray
 from banditto.coins import Coins
 from banditto.engine.pairs import PAIRS_PER_BLOCK, PairCounts, Study, pseudo_regret
 from banditto.environment import Environment
@@ -30,6 +30,7 @@ class Execution:
         self._coins = coins
         self._noise = noise
         self.state = policy.init(coins.count)
+        self._spent: IntArray = np.zeros(coins.count, dtype=np.int64)  # (R,)
         self.pulls: IntArray = np.zeros((policy.arms, coins.count), dtype=np.int64).T  # (R, K), arm-major
 
     def advance(self) -> IntArray | None:
@@ -37,15 +38,17 @@ class Execution:
         horizon = self._policy.horizon
         plan = self._policy.plan(self.state)
         if plan is None:
-            if (self.pulls.sum(axis=1) != horizon).any():
+            if (self._spent != horizon).any():
                 raise ContractError(f"{self._policy.name} ended before its pulls added up to {horizon}")
             return None
+        planned = plan.sum(axis=1)
         self.pulls += plan
-        spent = self.pulls.sum(axis=1)
-        if (spent > horizon).any() or not plan.any():
+        self._spent += planned
+        most = int(self._spent.max())
+        if most > horizon or not planned.any():
             raise ContractError(f"{self._policy.name} planned no pulls, or more than the horizon of {horizon}")
-        open_rows = spent < horizon  # totals of pulls that end the horizon decide nothing: do not draw them
-        wanted = plan if open_rows.all() else plan * open_rows[:, np.newaxis]
+        # totals of pulls that end the horizon decide nothing: do not draw them
+        wanted = plan if most < horizon else plan * (self._spent < horizon)[:, np.newaxis]
         totals = self._environment.draw(wanted, self._noise)
         self.state = self._policy.decide(self.state, totals, self._coins)
         return plan
@@ -66,19 +69,16 @@ def run_block(study: Study, policy: Policy[Any], block: int, keep: int) -> PairC
     first, second = executions(study, policy, block)
     diverged = np.zeros(PAIRS_PER_BLOCK, dtype=np.int64)  # batch of first divergence, 0 for none
     for batch in count(1):
-        plans = first.advance(), second.advance()
-        if plans[0] is None and plans[1] is None:
+        plan, other = first.advance(), second.advance()
+        if plan is None and other is None:
             break
-        diverged[_differ(*plans) & (diverged == 0)] = batch
+        # a side that is done pulls nothing
+        apart = (0 if plan is None else plan) != (0 if other is None else other)
+        if np.any(apart):
+            diverged[np.any(apart, axis=1) & (diverged == 0)] = batch
     means = study.environment.means
     regrets = pseudo_regret(first.pulls, means), pseudo_regret(second.pulls, means)
     return PairCounts.of(diverged, regrets, keep)
-
-
-def _differ(first: IntArray | None, second: IntArray | None) -> BoolArray:
-    """Which replicates' plans differ; a side that is done pulls nothing."""
-    differ: BoolArray = np.any((0 if first is None else first) != (0 if second is None else second), axis=1)
-    return differ
 
 
 def pair_trajectories(study: Study, policy: Policy[Any], pair: int) -> tuple[Trajectory, Trajectory]:

@@ -9,9 +9,8 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import signal
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
@@ -30,8 +29,8 @@ _QUEUED_PER_WORKER = 4
 _QUEUED_ELSEWHERE = 64
 
 _WORKER_DIED = (
-    "a worker process died. Workers import the main script again: put the call under"
-    " `if __name__ == '__main__':`, or use jobs=1"
+    "a worker process died (killed, or out of memory). Workers import the main script again: in a script, put the call"
+    " under `if __name__ == '__main__':`, or use jobs=1"
 )
 
 
@@ -65,34 +64,48 @@ def run_pairs(
     progress: Progress | None = None,
 ) -> Outcome:
     """The first `pairs` pairs of a study."""
+    size = block_size(study)
+    total = -(-pairs // size)
     report = progress or (lambda done, total: None)
-    counts = PairCounts()
-    report(0, pairs)
-    with _workers(jobs, executor) as (pool, queued):
-        waiting: deque[Future[PairCounts]] = deque()
-        starts = iter(range(0, pairs, block_size(study)))
+    # One name holds both, so that an interrupt finds a block either counted and passed, or neither.
+    counts, following = state = PairCounts(), 0
+    waiting: dict[int, Future[PairCounts]] = {}
+    with _workers(jobs, executor) as workers:
         try:
-            while True:
-                while len(waiting) < queued and (start := next(starts, None)) is not None:
-                    keep = min(block_size(study), pairs - start)
-                    waiting.append(pool.submit(run_block, study, start, keep))
-                if not waiting:
-                    return Outcome(counts, interrupted=False)
-                counts.add(waiting[0].result())
-                waiting.popleft()
+            report(0, pairs)
+            submitted = 0
+            while following < total:
+                while submitted < min(total, following + workers.queued):
+                    start = submitted * size
+                    waiting[submitted] = workers.submit(run_block, study, start, min(size, pairs - start))
+                    submitted += 1
+                counts, following = state = counts.plus(waiting[following].result()), following + 1
+                waiting.pop(following - 1, None)
                 report(counts.pairs, pairs)
         except KeyboardInterrupt:
-            logger.info("interrupted: finishing the blocks under way")
-            for future in waiting:
-                if future.cancel():
-                    break  # blocks start in order, so none behind this one has started
-                counts.add(future.result())
-            return Outcome(counts, interrupted=True)
+            logger.warning("interrupted: finishing the blocks under way (Ctrl-C again to leave them)")
+            return Outcome(_finished(state, waiting, workers), interrupted=True)
         except BrokenExecutor:
             raise WorkerError(_WORKER_DIED) from None
         finally:
-            for future in waiting:
+            for future in waiting.values():
                 future.cancel()
+    return Outcome(counts, interrupted=False)
+
+
+def _finished(state: tuple[PairCounts, int], waiting: dict[int, Future[PairCounts]], workers: _Workers) -> PairCounts:
+    """What was counted before an interrupt, and the blocks under way, as long as none is missing between them."""
+    counts, following = state
+    for number in sorted(waiting, reverse=True):  # from the back, so that no free worker starts another one
+        waiting[number].cancel()
+    try:
+        while following in waiting:
+            counts, following = counts.plus(waiting[following].result()), following + 1
+    except (CancelledError, BrokenExecutor):
+        pass
+    except KeyboardInterrupt:
+        workers.abandon()
+    return counts
 
 
 class _Inline(Executor):
@@ -104,31 +117,61 @@ class _Inline(Executor):
         return future
 
 
+class _Workers:
+    """An executor, how many blocks may wait in it, and the processes that are ours to end."""
+
+    def __init__(self, executor: Executor, queued: int) -> None:
+        self._executor = executor
+        self._others = set(multiprocessing.active_children())
+        self.queued = queued
+
+    def submit(self, call: Callable[..., PairCounts], *arguments: Any) -> Future[PairCounts]:
+        # A worker is started by a submission and inherits the signal mask: Ctrl-C, which reaches the whole process
+        # group, then cannot end a worker while it still imports. The parent gets a blocked signal a moment later.
+        with _interrupts_held():
+            return self._executor.submit(call, *arguments)
+
+    def abandon(self) -> None:
+        """Do not wait for blocks that nobody will read."""
+        if isinstance(self._executor, ProcessPoolExecutor):
+            for process in set(multiprocessing.active_children()) - self._others:
+                process.terminate()
+            self._executor.shutdown(wait=False, cancel_futures=True)
+
+
 @contextmanager
-def _workers(jobs: int, executor: Executor | None) -> Iterator[tuple[Executor, int]]:
-    """The executor to use and how many blocks may wait in it."""
+def _workers(jobs: int, executor: Executor | None) -> Iterator[_Workers]:
     if executor is not None:
-        yield executor, _QUEUED_ELSEWHERE
+        yield _Workers(executor, _QUEUED_ELSEWHERE)
         return
     if jobs == 1:
-        yield _Inline(), 1
+        yield _Workers(_Inline(), 1)
         return
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         raise WorkerError(_WORKER_DIED)  # a worker is importing a script that has no guard
-    before = set(multiprocessing.active_children())
     context = multiprocessing.get_context("spawn")  # the same on every system, and safe with threads
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_ignore_interrupts)
+    workers = _Workers(pool, jobs * _QUEUED_PER_WORKER)
     try:
-        yield pool, jobs * _QUEUED_PER_WORKER
+        yield workers
     except BaseException:
-        # a second Ctrl-C, or an error: do not wait for blocks that nobody will read
-        for process in set(multiprocessing.active_children()) - before:
-            process.terminate()
-        pool.shutdown(wait=False, cancel_futures=True)
+        workers.abandon()
         raise
     pool.shutdown()
 
 
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _ignore_interrupts() -> None:
-    """In a worker: Ctrl-C reaches the whole process group, but the parent decides when to stop."""
+    """In a worker: the parent decides when to stop."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -14,12 +14,15 @@ from banditto.coins import LARGEST_SEED
 from banditto.environment import Environment
 from banditto.errors import InvalidArgument
 from banditto.exact import integer
-from banditto.horizons import LONGEST_ROUND_HORIZON, checked_arms, checked_horizon
+from banditto.horizons import LONGEST_HORIZON, LONGEST_ROUND_HORIZON, checked_arms, checked_horizon
 from banditto.noise import derived_noise_seed
 from banditto.policy import Policy, RoundPolicy
 
 PAIRS_PER_BLOCK = 1024  # of batched policies; part of the noise's address: another size gives other rewards
 PAIRS_PER_ROUND_BLOCK = 4  # of per-round policies; a unit of work, on which no result depends
+
+
+_EXAMPLES = {"policy": "RandomThreshold(arms=3, horizon=10**8, rho=0.1)", "environment": "Bernoulli([0.9, 0.8, 0.7])"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +45,9 @@ def study_of(
     horizon: int | None,
 ) -> Study:
     """A checked study: a replicable policy brings its own horizon, a baseline needs one."""
+    for value, argument, needed in ((policy, "policy", "check_rewards"), (environment, "environment", "means")):
+        if isinstance(value, type) or not hasattr(value, needed):
+            raise InvalidArgument(argument, value, f"a {argument} object, such as " + _EXAMPLES[argument])
     arms = len(environment.means)
     policy.check_rewards(environment.rewards)
     if isinstance(policy, RoundPolicy):
@@ -50,7 +56,7 @@ def study_of(
         horizon = checked_horizon(horizon, checked_arms(arms), LONGEST_ROUND_HORIZON)
     elif policy.arms != arms:
         raise InvalidArgument("environment", f"{arms} arms", f"{policy.arms} arms, as the policy has")
-    elif horizon is not None and horizon != policy.horizon:
+    elif horizon is not None and integer(horizon, "horizon", 1, LONGEST_HORIZON) != policy.horizon:
         raise InvalidArgument("horizon", horizon, f"{policy.horizon}, the policy's own, or none")
     else:
         horizon = policy.horizon
@@ -61,7 +67,7 @@ def study_of(
     return Study(policy=policy, environment=environment, horizon=horizon, seed=seed, noise_seed=noise_seed)
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Moments:
     """Count, mean, sum of squared deviations and maximum; two of them merge exactly as one long list would."""
 
@@ -77,14 +83,16 @@ class Moments:
         squares = float(np.sum((values - mean) ** 2))
         return cls(count=values.size, mean=mean, squares=squares, largest=float(np.max(values)))
 
-    def add(self, other: Moments) -> None:
-        """Merge `other` in (Chan, Golub and LeVeque 1979); the order of blocks is fixed by the caller."""
+    def plus(self, other: Moments) -> Moments:
+        """Both lists' moments (Chan, Golub and LeVeque 1979); the order of blocks is fixed by the caller."""
         count = self.count + other.count
         shift = other.mean - self.mean
-        self.squares += other.squares + shift * shift * self.count * other.count / count
-        self.mean += shift * other.count / count
-        self.count = count
-        self.largest = max(self.largest, other.largest)
+        return Moments(
+            count=count,
+            mean=self.mean + shift * other.count / count,
+            squares=self.squares + other.squares + shift * shift * self.count * other.count / count,
+            largest=max(self.largest, other.largest),
+        )
 
     @property
     def standard_error(self) -> float:
@@ -94,7 +102,7 @@ class Moments:
         return math.sqrt(self.squares / (self.count - 1) / self.count)
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class PairCounts:
     """The result of some pairs: small, whatever the horizon and the number of pairs."""
 
@@ -116,12 +124,14 @@ class PairCounts:
             regret=Moments.of((regrets[0][:keep] + regrets[1][:keep]) / 2.0),
         )
 
-    def add(self, other: PairCounts) -> None:
-        """Merge `other` in."""
-        self.pairs += other.pairs
-        self.mismatches += other.mismatches
-        self.first_divergence.update(other.first_divergence)
-        self.regret.add(other.regret)
+    def plus(self, other: PairCounts) -> PairCounts:
+        """Both parts together."""
+        return PairCounts(
+            pairs=self.pairs + other.pairs,
+            mismatches=self.mismatches + other.mismatches,
+            first_divergence=self.first_divergence + other.first_divergence,
+            regret=self.regret.plus(other.regret),
+        )
 
 
 def gaps(means: tuple[float, ...]) -> list[float]:

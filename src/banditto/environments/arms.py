@@ -33,15 +33,21 @@ def draw_by_arm(pulls: IntArray, arms: int, total: Callable[[int, int, int], Flo
     """
     if pulls.shape[1] != arms:
         raise InvalidArgument("environment", f"{arms} arms", f"{pulls.shape[1]} arms, as the policy has")
+    rows = pulls.shape[0]
     totals = np.zeros(pulls.shape[::-1], dtype=np.float64)
-    for arm in range(arms):
-        wanted = pulls[:, arm]
-        most, least = int(wanted.max()), int(wanted.min())
-        if most == least:
-            if most > 0:
-                totals[arm] = total(arm, most, wanted.size)
+    most, added = pulls.max(axis=0).tolist(), pulls.sum(axis=0).tolist()
+    for arm, count in enumerate(most):
+        if count == 0:
             continue
-        for count in np.unique(wanted[wanted > 0]).tolist():
-            rows = np.flatnonzero(wanted == count)
-            totals[arm, rows] = total(arm, count, rows.size)
+        if added[arm] == rows * count:  # every replicate pulls it, equally often
+            totals[arm] = total(arm, count, rows)
+            continue
+        pulled = pulls[:, arm] > 0
+        size = int(np.count_nonzero(pulled))
+        if added[arm] == size * count:  # those that pull it do so equally often
+            totals[arm, pulled] = total(arm, count, size)
+            continue
+        for each in np.unique(pulls[pulled, arm]).tolist():
+            chosen = pulls[:, arm] == each
+            totals[arm, chosen] = total(arm, each, int(np.count_nonzero(chosen)))
     return totals.T

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from banditto.arrays import FloatArray, IntArray
 from banditto.environments.arms import checked_means, draw_by_arm
-from banditto.exact import positive
+from banditto.exact import scale
 from banditto.noise import Noise
 from banditto.rewards import Rewards
 
@@ -28,7 +28,7 @@ class Gaussian:
     def __init__(self, means: Sequence[float], sigma: float = 0.5) -> None:
         allowed = f"numbers from -{LARGEST_MEAN:g} to {LARGEST_MEAN:g}"
         object.__setattr__(self, "means", checked_means(means, -LARGEST_MEAN, LARGEST_MEAN, allowed))
-        object.__setattr__(self, "sigma", positive(sigma, "sigma"))
+        object.__setattr__(self, "sigma", scale(sigma, "sigma"))
 
     @property
     def rewards(self) -> Rewards:

@@ -1,0 +1,89 @@
+"""(a) The batched engine against drawing the same binomials and nothing else; (c) its cost as the horizon grows."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections import Counter
+
+import numpy as np
+
+import banditto as bd
+from banditto.arrays import IntArray
+from banditto.engine import batched
+from banditto.engine.pairs import PAIRS_PER_BLOCK, Study, study_of
+from banditto.errors import ShortHorizonWarning
+from banditto.noise import Noise
+from benchmarks.measure import alternating, line, seconds
+
+MEANS = np.linspace(0.9, 0.45, 10).tolist()
+BLOCKS = 4
+
+
+class Recorder:
+    """Bernoulli arms that note how many totals of how many pulls were drawn of which arm."""
+
+    def __init__(self, world: bd.Bernoulli) -> None:
+        self._world = world
+        self.draws: Counter[tuple[int, int]] = Counter()
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._world, name)
+
+    def draw(self, pulls: IntArray, noise: Noise) -> object:
+        for arm in range(pulls.shape[1]):
+            for count, size in zip(*np.unique(pulls[:, arm], return_counts=True), strict=True):
+                if count:
+                    self.draws[arm, int(count)] += int(size)
+        return self._world.draw(pulls, noise)
+
+
+def study(horizon: int, arms: int = 10) -> Study:
+    policy = bd.RandomThreshold(arms=arms, horizon=horizon, rho=0.1, constants="paper")
+    return study_of(policy, bd.Bernoulli(MEANS[:arms]), seed=1, noise_seed=None, horizon=None)
+
+
+def play(what: Study, blocks: int = BLOCKS) -> None:
+    assert isinstance(what.policy, bd.RandomThreshold)
+    for block in range(blocks):
+        batched.run_block(what, what.policy, block, PAIRS_PER_BLOCK)
+
+
+def against_the_sampler() -> None:
+    what = study(10**10)
+    recorder = Recorder(bd.Bernoulli(MEANS))
+    play(Study(**{**what.__dict__, "environment": recorder}))
+    generator = np.random.Generator(np.random.SFC64(1))
+
+    def draw_only() -> None:
+        # one call with scalar n and p per batch and arm, as large as all the engine's calls for it together
+        for (arm, count), size in recorder.draws.items():
+            generator.binomial(count, MEANS[arm], size)
+
+    engine, sampler = alternating(lambda: play(what), draw_only, rounds=15)
+    pairs = BLOCKS * PAIRS_PER_BLOCK
+    figure = f"{engine / sampler:.2f} ({pairs / engine:,.0f} pairs/s)"
+    line("(a) engine / raw binomials, K = 10, T = 1e10", figure, "<= 2.0", engine / sampler <= 2.0)
+
+
+def against_the_horizon() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShortHorizonWarning)
+        studies = {exponent: study(10**exponent, arms=2) for exponent in range(4, 15, 2)}
+    for what in studies.values():
+        play(what, 1)
+    times = {e: min(seconds(lambda what=what: play(what)) for _ in range(5)) for e, what in studies.items()}  # type: ignore[misc]
+    for exponent, taken in times.items():
+        print(f"        T = 1e{exponent:<2}  {1e6 * taken / (BLOCKS * PAIRS_PER_BLOCK):7.2f} us a pair")
+    # logarithmic: cost per batch does not grow, so from the first useful T on cost / log T stays level
+    grown = (times[14] / math.log(1e14)) / (times[6] / math.log(1e6))
+    line("(c) cost / log T at T = 1e14 over T = 1e6, K = 2", f"{grown:.2f}", "<= 2.0", grown <= 2.0)
+
+
+def main() -> None:
+    against_the_sampler()
+    against_the_horizon()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+"""(d) Peak memory of certifying 10^4 and 10^6 pairs, each in a process of its own."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+
+from benchmarks.measure import line
+
+CHILD = """
+import banditto as bd, resource
+policy = bd.RandomThreshold(arms=3, horizon=10**6, rho=0.5)
+bd.certify(policy, bd.Bernoulli([0.9, 0.5, 0.1]), pairs={pairs})
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def peak(pairs: int) -> float:
+    done = subprocess.run([sys.executable, "-c", CHILD.format(pairs=pairs)], capture_output=True, text=True, check=True)
+    return int(done.stdout) / 1024.0
+
+
+def main() -> None:
+    few, many = peak(10**4), peak(10**6)
+    figure = f"{few:.0f} MiB -> {many:.0f} MiB"
+    line("(d) peak memory, 1e4 -> 1e6 pairs", figure, "flat (<= 1.1 times)", many <= 1.1 * few)
+
+
+assert resource  # the child uses it; fail early where it does not exist
+
+if __name__ == "__main__":
+    main()

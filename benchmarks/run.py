@@ -1,0 +1,22 @@
+"""All benchmarks: `make bench`. Every figure is a ratio measured in one run, because machines are noisy."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from benchmarks import batched_engine, memory, round_policies
+
+
+def main() -> None:
+    print(f"Python {platform.python_version()} on {platform.machine()}, {os.cpu_count()} cores; about a minute.")
+    for part in (batched_engine, round_policies, memory):
+        part.main()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""Print the golden digests as JSON; see test_golden.py."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from typing import Any
+
+import numpy as np
+
+import banditto as bd
+from banditto.arrays import FloatArray, IntArray
+from banditto.catalogue import protocol_of
+from banditto.coins import Coins
+from banditto.trajectory import Run, Trajectory
+
+CASES: dict[str, dict[str, Any]] = {
+    "2 arms": {"arms": 2, "horizon": 10**6, "rho": 0.1},
+    "5 arms, paper": {"arms": 5, "horizon": 10**9, "rho": 0.1, "constants": "paper"},
+    "10 arms": {"arms": 10, "horizon": 10**12, "rho": 0.05},
+    "3 arms, subgaussian": {"arms": 3, "horizon": 10**8, "rho": 0.2, "sigma": 1.5},
+    "1000 arms": {"arms": 1000, "horizon": 10**15, "rho": 0.1},
+}
+
+
+def recorded_totals(pulls: IntArray, batch: int) -> FloatArray:
+    """Integer totals from a hash: no sampler, no floating-point function whose last bit could differ."""
+    rows, arms = pulls.shape
+    totals = np.zeros((rows, arms))
+    for row in range(rows):
+        for arm in range(arms):
+            word = hashlib.sha256(f"{batch}|{row}|{arm}".encode()).digest()
+            wobble = int.from_bytes(word[:4], "little") % 1000
+            count = int(pulls[row, arm])
+            totals[row, arm] = count * (8000 - 6000 * ((arm + row) % arms) // arms) // 10_000 + count * wobble // 10**6
+    return totals
+
+
+def play(policy: bd.RandomThreshold, coins: Coins) -> list[Trajectory]:
+    state = policy.init(coins.count)
+    runs: list[list[Run]] = [[] for _ in range(coins.count)]
+    batch = 0
+    while (plan := policy.plan(state)) is not None:
+        batch += 1
+        for row, kept in enumerate(runs):
+            kept += [Run(batch, arm, int(n)) for arm, n in enumerate(plan[row]) if n > 0]
+        state = policy.decide(state, recorded_totals(plan, batch), coins)
+    return [Trajectory(tuple(kept)) for kept in runs]
+
+
+def digests() -> dict[str, str]:
+    words = Coins(123, 5, 1000).words("threshold", 4, 1)
+    found = {"coins": hashlib.sha256(words.astype("<u8").tobytes()).hexdigest()}
+    for name, case in CASES.items():
+        policy = bd.RandomThreshold(**case)
+        protocol = protocol_of(policy, seed=9, arms=policy.arms, horizon=policy.horizon, rho=policy.rho)
+        found[f"{name}: protocol"] = protocol.digest
+        trajectories = play(policy, Coins(9, 40, 3 if policy.arms > 100 else 8))
+        assert len({trajectory.digest for trajectory in trajectories}) > 1
+        joined = "".join(trajectory.digest for trajectory in trajectories)
+        found[f"{name}: decisions"] = hashlib.sha256(joined.encode()).hexdigest()
+    return found
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(digests(), indent=2) + "\n")

@@ -1,0 +1,304 @@
+"""The command line as a user meets it: real processes, exit codes, streams."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+import banditto as bd
+
+CERTIFY = ["certify", "random-threshold", "--means", "0.9,0.8,0.7", "--horizon", "1e8", "--rho", "0.1", "--seed", "11"]
+
+
+def banditto(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "banditto", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        **options,
+    )
+
+
+def schema(name: str) -> Any:
+    return json.loads((files("banditto") / "schemas" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def test_certify_prints_one_object_that_is_the_library_certificate() -> None:
+    done = banditto(*CERTIFY, "--pairs", "2000", "--jobs", "2", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    printed = json.loads(done.stdout)
+    jsonschema.validate(printed, schema("certificate"))
+    policy = bd.RandomThreshold(arms=3, horizon=10**8, rho=0.1)
+    own = bd.certify(policy, bd.Bernoulli([0.9, 0.8, 0.7]), pairs=2000, seed=11).to_dict()
+    assert {key: printed[key] for key in own} == own
+    assert printed["command"][-1] == "--json"
+    assert printed["verdict"] == "PASS"
+    assert printed["bound"] <= printed["rho"]
+
+
+def test_certify_prints_a_table_for_people() -> None:
+    done = banditto(*CERTIFY, "--pairs", "1e3")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert "verdict           PASS" in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_a_baseline_fails_with_exit_code_3() -> None:
+    done = banditto(
+        "certify", "ucb1", "--means", "0.9,0.8", "--horizon", "1e4", "--rho", "0.1", "--pairs", "60", "--json"
+    )
+    printed = json.loads(done.stdout)
+    jsonschema.validate(printed, schema("certificate"))
+    assert done.returncode == 3
+    assert printed["verdict"] == "FAIL"
+    assert printed["bound"] is None
+    assert printed["constants"] is None
+
+
+def test_inconclusive_is_exit_code_3_and_says_what_would_settle_it() -> None:
+    done = banditto(*CERTIFY, "--pairs", "5")
+    assert done.returncode == 3
+    assert "INCONCLUSIVE (about 36 pairs would settle it)" in done.stdout
+
+
+def test_gaussian_rewards_and_paper_constants() -> None:
+    done = banditto(
+        *("certify", "random-threshold:paper", "--environment", "gaussian:0.25", "--means", "-0.5,0.25", "--json"),
+        *("--horizon", "1_000_000", "--rho", "0.3", "--pairs", "200"),
+    )
+    printed = json.loads(done.stdout)
+    assert printed["environment"] == {"name": "gaussian", "means": [-0.5, 0.25], "sigma": 0.25}
+    assert printed["constants"] == "paper"
+    assert printed["bound"] is None
+
+
+def test_a_protocol_file_is_a_policy(tmp_path: Path) -> None:
+    first = banditto(*CERTIFY, "--pairs", "1000", "--out", str(tmp_path / "new" / "folder"), "--json")
+    folder = tmp_path / "new" / "folder"
+    assert sorted(path.name for path in folder.iterdir()) == ["certificate.json", "protocol.toml"]
+    assert json.loads((folder / "certificate.json").read_text()) == json.loads(first.stdout)
+    again = banditto("certify", str(folder / "protocol.toml"), "--means", "0.9,0.8,0.7", "--pairs", "1000", "--json")
+    assert again.returncode == 0
+    for key in ("digest", "mismatches", "regret", "seed", "horizon"):
+        assert json.loads(again.stdout)[key] == json.loads(first.stdout)[key]
+    other = banditto("certify", str(folder / "protocol.toml"), "--means", "0.9,0.8,0.7", "--seed", "3")
+    assert (other.returncode, other.stdout) == (2, "")
+    assert "--seed: got 3, allowed: 11" in other.stderr
+
+
+def test_policies() -> None:
+    done = banditto("policies", "--json")
+    printed = json.loads(done.stdout)
+    jsonschema.validate(printed, schema("policies"))
+    assert [row["name"] for row in printed["policies"]] == ["random-threshold", "ucb1", "thompson"]
+    assert "random-threshold" in banditto("policies").stdout
+
+
+def test_version_is_light() -> None:
+    script = (
+        "import sys, banditto.cli\n"
+        "try:\n    banditto.cli.main(['--version'])\n"
+        "except SystemExit as stop:\n    assert stop.code == 0\n"
+        "heavy = {'numba', 'scipy.stats', 'matplotlib'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == f"banditto {bd.__version__}\n"
+
+
+def test_help_names_the_verbs_and_exit_codes() -> None:
+    done = banditto("--help")
+    assert done.returncode == 0
+    for word in ("certify", "policies", "Exit codes"):
+        assert word in done.stdout
+
+
+GOOD = {"means": "0.9,0.8", "horizon": "1e6", "rho": "0.1", "pairs": "10"}
+
+BAD = {
+    "rho zero": ({"rho": "0"}, "--rho", "0"),
+    "rho one": ({"rho": "1"}, "--rho", "1"),
+    "rho above one": ({"rho": "1.5"}, "--rho", "1.5"),
+    "rho negative": ({"rho": "-0.1"}, "--rho", "-0.1"),
+    "rho nan": ({"rho": "nan"}, "--rho", "nan"),
+    "rho text": ({"rho": "small"}, "--rho", "small"),
+    "no rho": ({"rho": None}, "--rho", "nothing"),
+    "horizon below arms": ({"means": ",".join(["0.5"] * 12), "horizon": "11"}, "--horizon", "11"),
+    "horizon not an integer": ({"horizon": "10.5"}, "--horizon", "10.5"),
+    "horizon text": ({"horizon": "long"}, "--horizon", "long"),
+    "horizon huge": ({"horizon": "1e40"}, "--horizon", "1e40"),
+    "horizon hostile": ({"horizon": "1e999999999"}, "--horizon", "1e999999999"),
+    "horizon negative": ({"horizon": "-5"}, "--horizon", "-5"),
+    "no horizon": ({"horizon": None}, "--horizon", "nothing"),
+    "mean above one": ({"means": "0.9,1.1"}, "--means", "1.1"),
+    "mean below zero": ({"means": "0.9,-0.1"}, "--means", "-0.1"),
+    "mean nan": ({"means": "0.9,nan"}, "--means", "nan"),
+    "mean text": ({"means": "0.9,high"}, "--means", "high"),
+    "one arm": ({"means": "0.9"}, "--means", "1 of them"),
+    "empty means": ({"means": ""}, "--means", "''"),
+    "zero pairs": ({"pairs": "0"}, "--pairs", "0"),
+    "fractional pairs": ({"pairs": "1.5"}, "--pairs", "1.5"),
+    "unknown environment": ({"environment": "gausian"}, "--environment", "gausian"),
+    "bad sigma": ({"environment": "gaussian:0"}, "--sigma", "0"),
+    "bad jobs": ({"jobs": "0"}, "--jobs", "0"),
+    "bad seed": ({"seed": "-1"}, "--seed", "-1"),
+    "bad noise seed": ({"noise-seed": "x"}, "--noise-seed", "x"),
+    "bad confidence": ({"confidence": "1"}, "--confidence", "1"),
+    "unwritable output": ({"out": "/dev/null/folder"}, "--out", "/dev/null/folder"),
+    "output is a file": ({"out": __file__}, "--out", __file__),
+}
+
+
+def command(change: dict[str, str | None], policy: str = "random-threshold") -> list[str]:
+    options = {**GOOD, **change}
+    return ["certify", policy, *(x for name, v in options.items() if v is not None for x in (f"--{name}", v))]
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_one_line_and_exit_code_2(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    change, argument, given = BAD[name]
+    from banditto.cli import main
+
+    for flags in ([], ["--json"]):
+        with pytest.raises(SystemExit) as stop:
+            main([*command(change), *flags])
+        out, err = capfd.readouterr()
+        assert (stop.value.code, out) == (2, "")
+        assert err.count("\n") == 1
+        assert "Traceback" not in err
+        if flags:
+            content = json.loads(err)
+            assert set(content) == {"code", "argument", "given", "allowed", "message"}
+            assert content["argument"] == argument
+            assert content["given"] == given[:77] + "..." if len(given) > 80 else given
+        else:
+            assert err.startswith(f"banditto: error: {argument}: got {given[:70]}")
+            assert "allowed: " in err
+
+
+def test_every_option_of_certify_has_a_bad_value_in_the_table() -> None:
+    """A new option cannot be forgotten."""
+    from typer.main import get_command
+
+    from banditto.cli.app import app
+
+    verbs: Any = get_command(app)
+    options = {option for parameter in verbs.commands["certify"].params for option in parameter.opts}
+    tried = {argument for _, argument, _ in BAD.values()}
+    assert options - tried == {"policy", "--json", "--quiet", "-q", "--help", "-h"} & (options - tried)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["certify", "random-treshold", *command({})[2:]], "did you mean 'random-threshold'?"),
+        (["certify", "ucb1:paper", *command({})[2:]], "allowed: ucb1 alone"),
+        (["certify", "random-threshold:best", *command({})[2:]], "random-threshold with certified or paper"),
+        (["certify", "nowhere.toml", "--means", "0.1,0.2"], "POLICY: got nowhere.toml"),
+        (["certify", "random-threshold"], "Missing option '--means'"),
+        (["certify", "random-threshold", "--bogus"], "No such option: --bogus"),
+        (["certfy"], "No such command 'certfy'"),
+        (["certify", "thompson", *command({"environment": "gaussian"})[2:]], "rewards 0 or 1"),
+        (["certify", "ucb1", *command({"horizon": "1e12"})[2:]], "an integer from 10 to 1e9"),
+    ],
+)
+def test_other_mistakes(arguments: list[str], said: str, capfd: pytest.CaptureFixture[str]) -> None:
+    from banditto.cli import main
+
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    out, err = capfd.readouterr()
+    assert (stop.value.code, out, err.count("\n")) == (2, "", 1)
+    assert said in err
+
+
+def test_nothing_is_left_behind_by_a_failed_run(tmp_path: Path) -> None:
+    done = banditto(*command({"out": str(tmp_path / "a" / "b"), "pairs": "0"}))
+    assert done.returncode == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_short_horizon_warns_on_stderr_or_in_the_json() -> None:
+    plain = banditto(*command({"horizon": "100", "rho": "0.2", "pairs": "1000"}))
+    assert plain.stderr.startswith("banditto: warning: horizon 100 is too short")
+    assert plain.stderr.count("\n") == 1
+    assert banditto(*command({"horizon": "100", "rho": "0.2", "pairs": "100"}), "--quiet").stderr == ""
+    printed = banditto(*command({"horizon": "100", "rho": "0.2", "pairs": "100"}), "--json")
+    assert printed.stderr == ""
+    assert "too short" in json.loads(printed.stdout)["warnings"][0]
+
+
+def test_environment_variables_are_weaker_than_flags() -> None:
+    variables = os.environ | {"BANDITTO_SEED": "11", "BANDITTO_JOBS": "2"}
+    plain = [word for word in CERTIFY if word not in ("--seed", "11")]
+    by_variable = json.loads(banditto(*plain, "--pairs", "500", "--json", env=variables).stdout)
+    by_flag = json.loads(banditto(*plain, "--seed", "12", "--pairs", "500", "--json", env=variables).stdout)
+    assert (by_variable["seed"], by_flag["seed"]) == (11, 12)
+    wrong = banditto(*plain, env=variables | {"BANDITTO_JOBS": "many"})
+    assert (wrong.returncode, wrong.stderr.count("\n")) == (2, 1)
+
+
+def test_a_broken_pipe_is_silent() -> None:
+    line = f"{sys.executable} -m banditto {' '.join(CERTIFY)} --pairs 100 --json | head -n 1"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == "{\n"
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_ctrl_c_prints_what_was_finished(jobs: str) -> None:
+    arguments = [*CERTIFY, "--pairs", "3_000_000", "--jobs", jobs, "--json"]
+    running = subprocess.Popen(
+        [sys.executable, "-m", "banditto", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    time.sleep(5.0)
+    os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to all processes
+    out, err = running.communicate(timeout=60)
+    assert running.returncode == 130, err
+    printed = json.loads(out)
+    assert printed["interrupted"]
+    assert 0 < printed["pairs"] < 3_000_000
+    assert f"--pairs {printed['pairs']}" in err
+    assert "Traceback" not in err
+    policy = bd.RandomThreshold(arms=3, horizon=10**8, rho=0.1)
+    same = bd.certify(policy, bd.Bernoulli([0.9, 0.8, 0.7]), pairs=min(printed["pairs"], 20_480), seed=11)
+    if same.pairs == printed["pairs"]:
+        assert same.mismatches == printed["mismatches"]
+
+
+def test_a_terminal_gets_a_progress_bar_and_a_pipe_does_not() -> None:
+    arguments = [sys.executable, "-m", "banditto", *CERTIFY, "--pairs", "60_000"]
+    parent, child = pty.openpty()
+    running = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=child, env=os.environ | {"TERM": "xterm"})
+    os.close(child)
+    seen = b""
+    while True:
+        try:
+            part = os.read(parent, 4096)
+        except OSError:
+            break
+        if not part:
+            break
+        seen += part
+    assert running.wait(timeout=60) == 0
+    assert b"certify" in seen
+    assert b"pairs/s" in seen
+    assert banditto(*arguments[3:]).stderr == ""

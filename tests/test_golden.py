@@ -1,0 +1,47 @@
+"""Golden digests: coins, plans and decisions from recorded totals, the same on every machine and in every process.
+
+They never cover NumPy's samplers. tests/golden.py prints them and imports nothing but banditto and NumPy, so that
+tests/long runs it under another NumPy too. If one of these changes, decisions have changed: raise `decision_version`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.golden import digests
+
+HERE = Path(__file__).parent
+GOLDEN = json.loads((HERE / "golden.json").read_text())
+
+
+def test_in_this_process() -> None:
+    assert digests() == GOLDEN
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"PYTHONHASHSEED": "0"},
+        {"PYTHONHASHSEED": "4711", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+        {"OPENBLAS_CORETYPE": "Prescott", "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX AVX2 FMA3"},
+        {"OPENBLAS_CORETYPE": "Haswell", "OMP_NUM_THREADS": "2"},
+        {"LC_ALL": "C", "TZ": "Asia/Tokyo"},
+    ],
+    ids=lambda variables: "-".join(variables),
+)
+def test_in_other_processes(variables: dict[str, str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", str(HERE / "golden.py")],
+        capture_output=True,
+        text=True,
+        env=os.environ | variables,
+        timeout=120,
+        check=True,
+    )
+    assert json.loads(done.stdout) == GOLDEN
