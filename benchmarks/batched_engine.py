@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 import banditto as bd
-from banditto.arrays import IntArray
+from banditto.arrays import FloatArray, IntArray
 from banditto.engine import batched
 from banditto.engine.pairs import PAIRS_PER_BLOCK, Study, study_of
 from banditto.errors import ShortHorizonWarning
@@ -20,22 +22,20 @@ MEANS = np.linspace(0.9, 0.45, 10).tolist()
 BLOCKS = 4
 
 
-class Recorder:
+class Recorder(bd.Bernoulli):
     """Bernoulli arms that note how many totals of how many pulls were drawn of which arm."""
 
-    def __init__(self, world: bd.Bernoulli) -> None:
-        self._world = world
-        self.draws: Counter[tuple[int, int]] = Counter()
+    def __init__(self, means: list[float]) -> None:
+        super().__init__(means)
+        self.draws: Counter[tuple[int, int]]
+        object.__setattr__(self, "draws", Counter())
 
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._world, name)
-
-    def draw(self, pulls: IntArray, noise: Noise) -> object:
+    def draw(self, pulls: IntArray, noise: Noise) -> FloatArray:
         for arm in range(pulls.shape[1]):
             for count, size in zip(*np.unique(pulls[:, arm], return_counts=True), strict=True):
                 if count:
                     self.draws[arm, int(count)] += int(size)
-        return self._world.draw(pulls, noise)
+        return super().draw(pulls, noise)
 
 
 def study(horizon: int, arms: int = 10) -> Study:
@@ -51,8 +51,8 @@ def play(what: Study, blocks: int = BLOCKS) -> None:
 
 def against_the_sampler() -> None:
     what = study(10**10)
-    recorder = Recorder(bd.Bernoulli(MEANS))
-    play(Study(**{**what.__dict__, "environment": recorder}))
+    recorder = Recorder(MEANS)
+    play(replace(what, environment=recorder))
     generator = np.random.Generator(np.random.SFC64(1))
 
     def draw_only() -> None:
@@ -60,7 +60,7 @@ def against_the_sampler() -> None:
         for (arm, count), size in recorder.draws.items():
             generator.binomial(count, MEANS[arm], size)
 
-    engine, sampler = alternating(lambda: play(what), draw_only, rounds=15)
+    engine, sampler = alternating(lambda: play(what), draw_only, rounds=25)
     pairs = BLOCKS * PAIRS_PER_BLOCK
     figure = f"{engine / sampler:.2f} ({pairs / engine:,.0f} pairs/s)"
     line("(a) engine / raw binomials, K = 10, T = 1e10", figure, "<= 2.0", engine / sampler <= 2.0)
@@ -72,7 +72,7 @@ def against_the_horizon() -> None:
         studies = {exponent: study(10**exponent, arms=2) for exponent in range(4, 15, 2)}
     for what in studies.values():
         play(what, 1)
-    times = {e: min(seconds(lambda what=what: play(what)) for _ in range(5)) for e, what in studies.items()}  # type: ignore[misc]
+    times = {exponent: min(seconds(partial(play, what)) for _ in range(5)) for exponent, what in studies.items()}
     for exponent, taken in times.items():
         print(f"        T = 1e{exponent:<2}  {1e6 * taken / (BLOCKS * PAIRS_PER_BLOCK):7.2f} us a pair")
     # logarithmic: cost per batch does not grow, so from the first useful T on cost / log T stays level

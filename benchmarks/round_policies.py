@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numba import njit
@@ -11,6 +12,7 @@ import banditto as bd
 from banditto.arrays import FloatArray
 from banditto.engine import rounds
 from banditto.engine.pairs import study_of
+from banditto.policy import RoundPolicy
 from benchmarks.measure import alternating, line
 
 MEANS = np.linspace(0.9, 0.45, 10)
@@ -56,20 +58,24 @@ def bare_thompson(means: FloatArray, horizon: int, seed: int) -> float:
     return float(sums.sum())
 
 
+def compare(policy: RoundPolicy, bare: Callable[[FloatArray, int, int], float], horizon: int) -> None:
+    study = study_of(policy, WORLD, seed=1, noise_seed=None, horizon=horizon)
+
+    def runner() -> None:
+        rounds.run_block(study, policy, 0, 2)
+
+    def loop() -> None:
+        for seed in range(4):  # two pairs are four executions
+            bare(MEANS, horizon, seed)
+
+    own, plain = alternating(runner, loop, rounds=7)
+    figure = f"{plain / own:.2f} ({4e-6 * horizon / own:.1f} million pulls/s)"
+    line(f"(b) {policy.name}: runner's pulls/s over a bare Numba loop's", figure, ">= 0.8", plain / own >= 0.8)
+
+
 def main() -> None:
-    for policy, bare, horizon in ((bd.UCB1(), bare_ucb1, 10**6), (bd.Thompson(), bare_thompson, 10**5)):
-        study = study_of(policy, WORLD, seed=1, noise_seed=None, horizon=horizon)
-
-        def runner(study: object = study) -> None:
-            rounds.run_block(study, policy, 0, 2)  # type: ignore[arg-type]
-
-        def loop(bare: object = bare, horizon: int = horizon) -> None:
-            for seed in range(4):  # two pairs are four executions
-                bare(MEANS, horizon, seed)  # type: ignore[operator]
-
-        own, plain = alternating(runner, loop, rounds=7)
-        figure = f"{plain / own:.2f} ({4e-6 * horizon / own:.1f} million pulls/s)"
-        line(f"(b) {policy.name}: runner's pulls/s over a bare Numba loop's", figure, ">= 0.8", plain / own >= 0.8)
+    compare(bd.UCB1(), bare_ucb1, 10**6)
+    compare(bd.Thompson(), bare_thompson, 10**5)
 
 
 if __name__ == "__main__":

@@ -129,7 +129,7 @@ def test_help_names_the_verbs_and_exit_codes() -> None:
 
 GOOD = {"means": "0.9,0.8", "horizon": "1e6", "rho": "0.1", "pairs": "10"}
 
-BAD = {
+BAD: dict[str, tuple[dict[str, str | None], str, str]] = {
     "rho zero": ({"rho": "0"}, "--rho", "0"),
     "rho one": ({"rho": "1"}, "--rho", "1"),
     "rho above one": ({"rho": "1.5"}, "--rho", "1.5"),
@@ -153,11 +153,12 @@ BAD = {
     "zero pairs": ({"pairs": "0"}, "--pairs", "0"),
     "fractional pairs": ({"pairs": "1.5"}, "--pairs", "1.5"),
     "unknown environment": ({"environment": "gausian"}, "--environment", "gausian"),
-    "bad sigma": ({"environment": "gaussian:0"}, "--sigma", "0"),
+    "bad sigma": ({"environment": "gaussian:0"}, "sigma", "0"),
     "bad jobs": ({"jobs": "0"}, "--jobs", "0"),
     "bad seed": ({"seed": "-1"}, "--seed", "-1"),
     "bad noise seed": ({"noise-seed": "x"}, "--noise-seed", "x"),
     "bad confidence": ({"confidence": "1"}, "--confidence", "1"),
+    "empty output": ({"out": ""}, "--out", "''"),
     "unwritable output": ({"out": "/dev/null/folder"}, "--out", "/dev/null/folder"),
     "output is a file": ({"out": __file__}, "--out", __file__),
 }
@@ -226,6 +227,76 @@ def test_other_mistakes(arguments: list[str], said: str, capfd: pytest.CaptureFi
     assert said in err
 
 
+def test_a_file_in_the_way_is_found_before_the_work(tmp_path: Path) -> None:
+    (tmp_path / "protocol.toml").mkdir()
+    done = banditto(*command({"out": str(tmp_path)}))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "protocol.toml is a directory" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["protocol.toml"]
+
+
+@pytest.mark.parametrize("settings", ["5", '"constants rewards sigma"', '["constants", "rewards", "sigma"]', "{}"])
+def test_odd_protocol_files_are_one_line_errors(settings: str, tmp_path: Path) -> None:
+    path = tmp_path / "odd.toml"
+    policy = bd.RandomThreshold(arms=2, horizon=10**6, rho=0.1)
+    content = bd.protocol_of(policy, seed=1, arms=2, horizon=10**6, rho=0.1).to_toml()
+    body = content.replace("[settings]", f"settings = {settings}\n[old]", 1)
+    path.write_text(body)
+    done = banditto("certify", str(path), "--means", "0.1,0.2")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("pulls = 58", "pulls = -58"), "pulls: got -58"),
+        (('span = "0x', 'span = "-0x'), "cuts with low >= 0 and span > 0"),
+        (("blowup = 29", 'blowup = "many"'), "blowup: got many"),
+        (("decision_version = 1", "decision_version = 2"), "decision_version: got 2"),
+        (("schema_version = 1", "schema_version = 9"), "a newer banditto wrote this"),
+    ],
+)
+def test_tampered_protocols_are_refused(change: tuple[str, str], said: str, tmp_path: Path) -> None:
+    policy = bd.RandomThreshold(arms=2, horizon=10**6, rho=0.1)
+    content = bd.protocol_of(policy, seed=1, arms=2, horizon=10**6, rho=0.1).to_toml()
+    assert change[0] in content
+    path = tmp_path / "changed.toml"
+    path.write_text(content.replace(*change))
+    done = banditto("certify", str(path), "--means", "0.1,0.2")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert said in done.stderr
+
+
+def test_a_changed_cut_has_no_proof(tmp_path: Path) -> None:
+    policy = bd.RandomThreshold(arms=2, horizon=10**6, rho=0.1)
+    content = bd.protocol_of(policy, seed=1, arms=2, horizon=10**6, rho=0.1).to_toml()
+    path = tmp_path / "changed.toml"
+    path.write_text(content.replace('low = "0x1.', 'low = "0x1.1', 1))
+    done = banditto("certify", str(path), "--means", "0.1,0.2", "--pairs", "100", "--json")
+    assert json.loads(done.stdout)["bound"] is None
+
+
+def test_a_baseline_protocol_is_a_policy_too(tmp_path: Path) -> None:
+    first = banditto(*command({"out": str(tmp_path), "horizon": "1000"}, "ucb1"), "--json")
+    again = banditto("certify", str(tmp_path / "protocol.toml"), "--means", "0.9,0.8", "--pairs", "10", "--json")
+    assert json.loads(again.stdout)["digest"] == json.loads(first.stdout)["digest"]
+
+
+def test_a_full_disk_and_closed_streams_are_no_tracebacks() -> None:
+    full = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m banditto policies > /dev/full"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert full.returncode == 2
+    assert full.stderr.count("\n") == 1
+    closed = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m banditto policies >&-"], capture_output=True, text=True, check=False
+    )
+    assert "Traceback" not in closed.stderr
+
+
 def test_nothing_is_left_behind_by_a_failed_run(tmp_path: Path) -> None:
     done = banditto(*command({"out": str(tmp_path / "a" / "b"), "pairs": "0"}))
     assert done.returncode == 2
@@ -243,13 +314,13 @@ def test_a_short_horizon_warns_on_stderr_or_in_the_json() -> None:
 
 
 def test_environment_variables_are_weaker_than_flags() -> None:
-    variables = os.environ | {"BANDITTO_SEED": "11", "BANDITTO_JOBS": "2"}
-    plain = [word for word in CERTIFY if word not in ("--seed", "11")]
-    by_variable = json.loads(banditto(*plain, "--pairs", "500", "--json", env=variables).stdout)
-    by_flag = json.loads(banditto(*plain, "--seed", "12", "--pairs", "500", "--json", env=variables).stdout)
-    assert (by_variable["seed"], by_flag["seed"]) == (11, 12)
-    wrong = banditto(*plain, env=variables | {"BANDITTO_JOBS": "many"})
-    assert (wrong.returncode, wrong.stderr.count("\n")) == (2, 1)
+    variables = os.environ | {"BANDITTO_JOBS": "many"}
+    wrong = banditto(*CERTIFY, "--pairs", "500", env=variables)
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "--jobs: got many" in wrong.stderr
+    assert banditto(*CERTIFY, "--pairs", "500", "--jobs", "1", env=variables).returncode == 0
+    short = command({"horizon": "100", "rho": "0.2", "pairs": "100"})
+    assert banditto(*short, env=os.environ | {"BANDITTO_QUIET": "1"}).stderr == ""
 
 
 def test_a_broken_pipe_is_silent() -> None:
@@ -298,7 +369,9 @@ def test_a_terminal_gets_a_progress_bar_and_a_pipe_does_not() -> None:
         if not part:
             break
         seen += part
-    assert running.wait(timeout=60) == 0
+    os.close(parent)
+    running.communicate(timeout=60)
+    assert running.returncode == 0
     assert b"certify" in seen
     assert b"pairs/s" in seen
     assert banditto(*arguments[3:]).stderr == ""

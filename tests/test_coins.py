@@ -89,7 +89,7 @@ def test_uniforms_have_the_right_shape_range_and_distribution() -> None:
 
 def test_coins_cannot_be_changed_by_a_reader() -> None:
     with pytest.raises(ValueError, match="read-only"):
-        Coins(1).uniform("threshold", 1)[0] = 0
+        Coins(1, 0, 1024).uniform("threshold", 1)[0] = 0
 
 
 @pytest.mark.parametrize("seed", [-1, 2**128, 0.5, "x", None])

@@ -25,7 +25,7 @@ def lookup(name: str, registry: Mapping[str, Entry], argument: str) -> Entry:
     """A registry's entry, or an error that suggests the closest name."""
     if name in registry:
         return registry[name]
-    close = difflib.get_close_matches(name, registry, n=1)
+    close = difflib.get_close_matches(name.lower(), registry, n=1)
     hint = f"did you mean {close[0]!r}? " if close else ""
     raise InvalidArgument(argument, name, hint + ", ".join(registry))
 
@@ -40,7 +40,7 @@ def build_policy(
         allowed = f"{name} with " + " or ".join(entry.constants) if entry.constants else f"{name} alone"
         raise InvalidArgument("policy", spec, allowed)
     if name in baselines.REGISTRY:
-        made: RoundPolicy = policy_class(entry)()
+        made: RoundPolicy = policy_class(entry).made_for(environment.rewards)
         return made
     chosen = {"constants": constants} if constants else {}
     kind, sigma = environment.rewards
@@ -73,14 +73,14 @@ def protocol_of(policy: Policy[Any] | RoundPolicy, *, seed: int, arms: int, hori
     )
 
 
-def policy_of(protocol: Protocol) -> Policy[Any]:
+def policy_of(protocol: Protocol) -> Policy[Any] | RoundPolicy:
     """The policy of a protocol, deciding by the constants that the protocol holds."""
-    entry = lookup(protocol.policy, policies.REGISTRY, "protocol")
+    entry = lookup(protocol.policy, policies.REGISTRY | baselines.REGISTRY, "protocol")
     kind = policy_class(entry)
     if protocol.decision_version != kind.decision_version:
         allowed = f"{kind.decision_version}, which this version of banditto implements for {protocol.policy}"
         raise InvalidArgument("decision_version", protocol.decision_version, allowed)
-    policy: Policy[Any] = kind.from_protocol(protocol)
+    policy: Policy[Any] | RoundPolicy = kind.from_protocol(protocol)
     return policy
 
 

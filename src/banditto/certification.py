@@ -59,6 +59,7 @@ class Certificate:
     verdict: Verdict
     pairs_to_settle: int | None
     first_divergence: dict[int, int]
+    divergence_unit: Literal["batch", "round"]
     interrupted: bool
     protocol: Protocol
 
@@ -92,6 +93,7 @@ class Certificate:
             "verdict": self.verdict,
             "pairs_to_settle": self.pairs_to_settle,
             "first_divergence": {str(batch): pairs for batch, pairs in self.first_divergence.items()},
+            "divergence_unit": self.divergence_unit,
             "interrupted": self.interrupted,
             "digest": self.digest,
         }
@@ -109,11 +111,11 @@ class Certificate:
             ("policy", name),
             ("horizon", f"{self.horizon:,}"),
             ("pairs", f"{self.pairs:,}" + (" (interrupted)" if self.interrupted else "")),
-            ("agreement", f"{self.agreement:.4f}, {self.confidence:.0%} interval {low:.4f} to {high:.4f}"),
+            ("agreement", f"{self.agreement:.4f}, {100 * self.confidence:g}% interval {low:.4f} to {high:.4f}"),
             ("differ", f"{self.mismatches:,} pairs; allowed: {self.rho:g} of them"),
             ("proved bound", "none" if self.bound is None else f"{self.bound:.4g}"),
             ("regret", f"{short(self.regret.mean)} (interval {_span(self.regret.interval)})"),
-            ("first divergence", (f"batch: pairs {where}{more}") if where else "none"),
+            ("first divergence", f"{self.divergence_unit}: pairs {where}{more}" if where else "none"),
             ("verdict", verdict),
             ("digest", self.digest),
         ]
@@ -175,6 +177,7 @@ def certify(
         verdict=verdict,
         pairs_to_settle=_settling(verdict, counts, rho, confidence),
         first_divergence=dict(sorted(counts.first_divergence.items())),
+        divergence_unit="round" if isinstance(policy, RoundPolicy) else "batch",
         interrupted=interrupted,
         protocol=protocol_of(policy, seed=study.seed, arms=len(environment.means), horizon=study.horizon, rho=rho),
     )
@@ -186,7 +189,7 @@ def _checked_rho(policy: Policy[Any] | RoundPolicy, rho: float | None) -> float:
         if rho is None:
             raise InvalidArgument("rho", None, f"a number between 0 and 1, which {policy.name} does not have itself")
         return open_unit(rho, "rho")
-    if rho is not None and rho != policy.rho:
+    if rho is not None and open_unit(rho, "rho") != policy.rho:
         raise InvalidArgument("rho", rho, f"{policy.rho}, the policy's own, or none")
     return policy.rho
 

@@ -23,7 +23,7 @@ from banditto.exact import integer
 
 LARGEST_SEED = 2**128 - 1
 WORDS_PER_STEP = 4
-LARGEST_KEPT = 4096  # longer ranges are not kept in memory for the next reader
+CHUNK = 8192  # blocks of pairs ask for neighbouring ranges of the same stream: make several at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +41,15 @@ class Coins:
 
     def words(self, purpose: str, batch: int, arm: int = 0) -> WordArray:
         """64 random bits for each replicate, shape (R,)."""
-        return philox_words(self._key(purpose, batch, arm), self.start, self.count)
+        return philox_words(_coin_key(self.seed, purpose, index(batch), index(arm)), self.start, self.count)
 
     def uniform(self, purpose: str, batch: int, arm: int = 0) -> FloatArray:
         """A uniform number in [0, 1) for each replicate, shape (R, 1)."""
-        get = _uniform if self.count <= LARGEST_KEPT else _uniform.__wrapped__
-        return get(self._key(purpose, batch, arm), self.start, self.count)
-
-    def _key(self, purpose: str, batch: int, arm: int) -> int:
-        if "|" in purpose:
-            raise InvalidArgument("purpose", purpose, "text without |, which separates the parts of an address")
-        return address_key("banditto/coins/1", self.seed, purpose, index(batch), index(arm))
+        key = _coin_key(self.seed, purpose, index(batch), index(arm))
+        chunk, offset = divmod(self.start, CHUNK)
+        if offset + self.count > CHUNK or self.count < CHUNK // 64:
+            return _uniforms(key, self.start, self.count)
+        return _chunk_of_uniforms(key, chunk)[offset : offset + self.count]
 
 
 def address_key(*parts: object) -> int:
@@ -69,9 +67,21 @@ def philox_words(key: int, start: int, count: int) -> WordArray:
     return stream.random_raw(lane + count)[lane:]
 
 
-@lru_cache(maxsize=256)  # both sides of a pair ask for the same coins, one after the other
-def _uniform(key: int, start: int, count: int) -> FloatArray:
-    words = philox_words(key, start, count)
-    values: FloatArray = ((words >> np.uint64(11)).astype(np.float64) * 2.0**-53)[:, np.newaxis]
-    values.flags.writeable = False
+@lru_cache(maxsize=1024)
+def _coin_key(seed: int, purpose: str, batch: int, arm: int) -> int:
+    if "|" in purpose:
+        raise InvalidArgument("purpose", purpose, "text without |, which separates the parts of an address")
+    return address_key("banditto/coins/1", seed, purpose, batch, arm)
+
+
+@lru_cache(maxsize=256)
+def _chunk_of_uniforms(key: int, chunk: int) -> FloatArray:
+    values = _uniforms(key, chunk * CHUNK, CHUNK)
+    values.flags.writeable = False  # many readers share it
     return values
+
+
+def _uniforms(key: int, start: int, count: int) -> FloatArray:
+    words = philox_words(key, start, count)
+    values: FloatArray = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return values[:, np.newaxis]

@@ -23,7 +23,7 @@ from banditto.counter import uniform, word
 from banditto.errors import InvalidArgument
 from banditto.exact import real
 from banditto.policy import Kernel
-from banditto.protocol import Plain, fraction
+from banditto.protocol import Plain, Protocol, fraction, from_fraction
 from banditto.rewards import Rewards
 
 _HALF_STREAM = 1 << 32  # X reads the stream's words from 0, Y from here: neither can reach the other's
@@ -46,6 +46,17 @@ class Thompson:
             if value < 1.0:
                 raise InvalidArgument(field, value, allowed)
             object.__setattr__(self, field, value)
+
+    @classmethod
+    def made_for(cls, rewards: Rewards) -> Thompson:
+        """With a uniform prior, whatever the rewards."""
+        return cls()
+
+    @classmethod
+    def from_protocol(cls, protocol: Protocol) -> Thompson:
+        """With a protocol's settings."""
+        prior = {name: from_fraction(protocol.settings.get(name), name) for name in ("successes", "failures")}
+        return cls(**prior)
 
     def parameters(self) -> FloatArray:
         """The prior."""

@@ -18,7 +18,7 @@ from numba import njit
 from banditto.arrays import FloatArray, IntArray
 from banditto.exact import scale
 from banditto.policy import Kernel
-from banditto.protocol import Plain, fraction
+from banditto.protocol import Plain, Protocol, fraction, from_fraction
 from banditto.rewards import Rewards
 
 
@@ -33,6 +33,16 @@ class UCB1:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sigma", scale(self.sigma, "sigma"))
+
+    @classmethod
+    def made_for(cls, rewards: Rewards) -> UCB1:
+        """With the scale of the rewards."""
+        return cls(sigma=rewards.sigma)
+
+    @classmethod
+    def from_protocol(cls, protocol: Protocol) -> UCB1:
+        """With a protocol's settings."""
+        return cls(sigma=from_fraction(protocol.settings.get("sigma"), "sigma"))
 
     def parameters(self) -> FloatArray:
         """The factor of log(t) under the root."""

@@ -1,5 +1,18 @@
 """The command line: parse, call the library, print. Data to stdout, everything else to stderr."""
 
-from banditto.cli.app import main
+from __future__ import annotations
 
-__all__ = ["main"]
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """The program's entry; loading it may be interrupted too."""
+    try:
+        from banditto.cli.app import run
+
+        code = run(sys.argv[1:] if arguments is None else list(arguments))
+    except KeyboardInterrupt:
+        code = 130
+    sys.exit(code)

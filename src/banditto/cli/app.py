@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import sys
-from collections.abc import Sequence
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
 from banditto.cli.certify import certify
-from banditto.cli.output import EXIT_INTERRUPTED, EXIT_PIPE, EXIT_USAGE, print_error
+from banditto.cli.output import EXIT_OK, EXIT_PIPE, EXIT_USAGE, print_error
 from banditto.cli.policies import policies
 from banditto.errors import BandittoError
 from banditto.version import __version__
@@ -41,23 +42,32 @@ def options(
     """Replicable bandits: measure and prove that a second run makes the same decisions."""
 
 
-def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line and exit; no error leaves a traceback."""
-    given = sys.argv[1:] if arguments is None else list(arguments)
+def run(given: list[str]) -> int:
+    """Run the command line; the answer is the exit code, and no error leaves a traceback."""
+    for name in ("stdout", "stderr"):  # a stream that was closed before we started swallows what is written
+        if getattr(sys, name) is None:
+            setattr(sys, name, io.StringIO())
     try:
         code = app(args=given, prog_name="banditto", standalone_mode=False)
         sys.stdout.flush()
-    except BandittoError as error:
-        print_error(error, as_json="--json" in given)
-        code = EXIT_USAGE
-    except typer.TyperException as error:
-        print_error(error, as_json="--json" in given)
-        code = EXIT_USAGE
-    except (KeyboardInterrupt, typer.Abort):
-        sys.stderr.write("banditto: interrupted before anything was finished; run the same command again\n")
-        code = EXIT_INTERRUPTED
+    except (BandittoError, typer.TyperException) as error:
+        return _failed(error, given)
     except BrokenPipeError:
-        # the reader has gone: say nothing, not even when Python flushes at exit
+        _forget_stdout()
+        return EXIT_PIPE
+    except OSError as error:
+        _forget_stdout()
+        return _failed(error, given)
+    return code if isinstance(code, int) else EXIT_OK
+
+
+def _failed(error: Exception, given: list[str]) -> int:
+    with contextlib.suppress(OSError):  # stderr may be gone as well
+        print_error(error, as_json="--json" in given)
+    return EXIT_USAGE
+
+
+def _forget_stdout() -> None:
+    """Let Python's flush at exit go nowhere: its reader has gone, or its disk is full."""
+    with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = EXIT_PIPE
-    sys.exit(code if isinstance(code, int) else 0)

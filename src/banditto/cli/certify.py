@@ -14,11 +14,12 @@ from banditto.cli.output import (
     EXIT_INTERRUPTED,
     EXIT_OK,
     collected_warnings,
+    notices,
     output_directory,
     print_json,
     print_warnings,
     progress_bar,
-    write_atomically,
+    write_together,
 )
 from banditto.environment import Environment
 from banditto.errors import InvalidArgument
@@ -27,6 +28,7 @@ from banditto.policy import Policy, RoundPolicy
 from banditto.protocol import Protocol
 from banditto.provenance import provenance
 
+FILES = ("certificate.json", "protocol.toml")
 PolicyArgument = Annotated[
     str, typer.Argument(metavar="POLICY", help="A name such as random-threshold:paper, or a protocol file (.toml).")
 ]
@@ -51,14 +53,38 @@ def certify(
 
     Exit code 0 when the policy passes at this rho, 3 when it fails or more pairs are needed.
     """
+    try:
+        return _certify(
+            policy, means, horizon, rho, pairs, environment, seed, noise_seed, confidence, jobs, out, as_json, quiet
+        )
+    except KeyboardInterrupt:
+        sys.stderr.write("banditto: interrupted before the first block was finished; nothing to report\n")
+        return EXIT_INTERRUPTED
+
+
+def _certify(
+    policy: str,
+    means: str,
+    horizon: str | None,
+    rho: str | None,
+    pairs: str,
+    environment: str,
+    seed: str | None,
+    noise_seed: str | None,
+    confidence: str,
+    jobs: str,
+    out: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> int:
     from banditto import certification  # numerical libraries are loaded once there is work for them
 
     with collected_warnings() as warnings:
         problem = _problem(policy, means, environment, horizon, rho, seed)
     if not quiet and not as_json:
         print_warnings(warnings)
-    with output_directory(out) as folder:
-        with progress_bar("certify", quiet) as progress:
+    with output_directory(parameters.folder(out), FILES) as folder:
+        with notices(quiet), progress_bar("certify", quiet) as progress:
             certificate = certification.certify(
                 problem.policy,
                 problem.environment,
@@ -73,8 +99,8 @@ def certify(
             )
         content = certificate.to_dict() | {"warnings": warnings} | provenance()
         if folder is not None:
-            write_atomically(folder / "certificate.json", json.dumps(content, indent=2, allow_nan=False) + "\n")
-            write_atomically(folder / "protocol.toml", certificate.protocol.to_toml())
+            texts = json.dumps(content, indent=2, allow_nan=False) + "\n", certificate.protocol.to_toml()
+            write_together(folder, dict(zip(FILES, texts, strict=True)))
     if as_json:
         print_json(content)
     else:
@@ -110,7 +136,10 @@ def _problem(
         protocol = Protocol.load(spec)
         if root is not None and root != protocol.seed:
             raise InvalidArgument("seed", root, f"{protocol.seed}, the protocol's own, or none")
-        return _Problem(policy_of(protocol), world, length, share, protocol.seed)
+        for name, given, own in (("horizon", length, protocol.horizon), ("rho", share, float(protocol.rho))):
+            if given is not None and given != own:
+                raise InvalidArgument(name, given, f"{own}, the protocol's own, or none")
+        return _Problem(policy_of(protocol), world, protocol.horizon, float(protocol.rho), protocol.seed)
     if length is None:
         raise InvalidArgument("horizon", "nothing", "an integer, such as 1e8")
     if share is None:

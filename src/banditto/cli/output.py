@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import logging
 import os
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,8 @@ import typer
 
 from banditto.engine.blocks import Progress
 from banditto.errors import InvalidArgument, ShortHorizonWarning
+
+_OPTIONS = ("means", "environment", "horizon", "rho", "pairs", "seed", "noise_seed", "confidence", "jobs", "out")
 
 EXIT_OK, EXIT_USAGE, EXIT_CHECK, EXIT_CONFLICT, EXIT_INTERRUPTED, EXIT_PIPE = 0, 2, 3, 4, 130, 141
 
@@ -35,8 +39,12 @@ def print_error(error: Exception, as_json: bool) -> None:
         message = " ".join(error.format_message().split())
         parameter = getattr(error, "param", None)
         argument = getattr(error, "option_name", None) or (parameter and parameter.opts[0])
+    elif isinstance(error, OSError):
+        message = f"cannot write or read {error.filename or 'the output'}: {error.strerror}"
     else:
         message = str(error)
+    if not message:
+        return  # the help has been printed instead
     if as_json:
         code = getattr(error, "code", "usage")
         fields = {"code": code, "argument": argument, "given": given, "allowed": allowed, "message": message}
@@ -46,8 +54,10 @@ def print_error(error: Exception, as_json: bool) -> None:
 
 
 def option_name(argument: str) -> str:
-    """A library argument as it is written on the command line."""
-    return "POLICY" if argument in ("policy", "protocol") else "--" + argument.replace("_", "-")
+    """A library argument as it is written on the command line; what is inside a file keeps its name."""
+    if argument in ("policy", "protocol"):
+        return "POLICY"
+    return "--" + argument.replace("_", "-") if argument in _OPTIONS else argument
 
 
 @contextmanager
@@ -93,16 +103,20 @@ def progress_bar(label: str, quiet: bool) -> Iterator[Progress | None]:
 
 
 @contextmanager
-def output_directory(path: Path | None) -> Iterator[Path | None]:
+def output_directory(path: Path | None, names: Sequence[str]) -> Iterator[Path | None]:
     """The directory, made before a long job so that a bad path costs nothing; unmade if the job fails."""
     if path is None:
         yield None
         return
-    made = [folder for folder in (path, *path.parents) if not folder.exists()]
+    made: list[Path] = []
     try:
+        made = [folder for folder in (path, *path.parents) if not folder.exists()]
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
             pass
+        for name in names:
+            if (path / name).is_dir():
+                raise IsADirectoryError(errno.EISDIR, f"{name} is a directory")
     except OSError as error:
         _remove_empty(made)
         raise InvalidArgument("out", str(path), f"a directory that can be written ({error.strerror})") from None
@@ -120,14 +134,32 @@ def _remove_empty(folders: list[Path]) -> None:
         folder.rmdir()
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """The whole file or nothing."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+def write_together(folder: Path, contents: dict[str, str]) -> None:
+    """All files whole, or none: written beside their places first, then moved into them."""
+    written: dict[Path, Path] = {}
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+        for name, text in contents.items():
+            handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{name}.")
+            written[Path(temporary)] = folder / name
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            Path(temporary).chmod(0o644)
+        for temporary_path, path in written.items():
+            temporary_path.replace(path)
+    finally:
+        for temporary_path in written:
+            temporary_path.unlink(missing_ok=True)
+
+
+@contextmanager
+def notices(quiet: bool) -> Iterator[None]:
+    """Show what the library logs, such as what it waits for after Ctrl-C."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("banditto: %(message)s"))
+    logger = logging.getLogger("banditto")
+    if not quiet:
+        logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)

@@ -21,7 +21,7 @@ Rho = Annotated[
 Pairs = Annotated[str, typer.Option("--pairs", metavar="N", help="Pairs of executions to play.")]
 Seed = Annotated[
     str | None,
-    typer.Option("--seed", metavar="N", envvar="BANDITTO_SEED", help="Seed of the shared coins. [default: 0]"),
+    typer.Option("--seed", metavar="N", help="Seed of the shared coins. [default: 0]"),
 ]
 NoiseSeed = Annotated[
     str | None,
@@ -30,7 +30,7 @@ NoiseSeed = Annotated[
 Confidence = Annotated[str, typer.Option("--confidence", metavar="X", help="Level of the exact interval.")]
 Jobs = Annotated[str, typer.Option("--jobs", metavar="N", envvar="BANDITTO_JOBS", help="Worker processes.")]
 Out = Annotated[
-    Path | None, typer.Option("--out", metavar="DIR", help="Write certificate.json and protocol.toml there.")
+    str | None, typer.Option("--out", metavar="DIR", help="Write certificate.json and protocol.toml there.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", envvar="BANDITTO_QUIET", help="No progress, no warnings.")]
@@ -39,6 +39,15 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", envvar="BANDITTO_QUIET", h
 def count(text: str, argument: str) -> int:
     """`1e8` or `100_000_000` as an integer; the library checks its range."""
     return parsed_integer(text, argument)
+
+
+def folder(text: str | None) -> Path | None:
+    """The folder of `--out`."""
+    if text is None:
+        return None
+    if not text.strip():
+        raise InvalidArgument("out", repr(text), "the name of a directory")
+    return Path(text)
 
 
 def numbers(text: str, argument: str) -> list[float]:

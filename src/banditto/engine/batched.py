@@ -29,26 +29,32 @@ class Execution:
         self._environment = environment
         self._coins = coins
         self._noise = noise
+        self._done = False
         self.state = policy.init(coins.count)
-        self._spent: IntArray = np.zeros(coins.count, dtype=np.int64)  # (R,)
+        self._at_most = 0  # no execution has pulled more often than this
         self.pulls: IntArray = np.zeros((policy.arms, coins.count), dtype=np.int64).T  # (R, K), arm-major
 
     def advance(self) -> IntArray | None:
         """Play one batch and return its plan; None when all replicates have spent their horizon."""
         horizon = self._policy.horizon
+        if self._done:
+            return None
         plan = self._policy.plan(self.state)
         if plan is None:
-            if (self._spent != horizon).any():
-                raise ContractError(f"{self._policy.name} ended before its pulls added up to {horizon}")
-            return None
-        planned = plan.sum(axis=1)
+            raise ContractError(f"{self._policy.name} ended before its pulls added up to {horizon}")
         self.pulls += plan
-        self._spent += planned
-        most = int(self._spent.max())
-        if most > horizon or not planned.any():
-            raise ContractError(f"{self._policy.name} planned no pulls, or more than the horizon of {horizon}")
-        # totals of pulls that end the horizon decide nothing: do not draw them
-        wanted = plan if most < horizon else plan * (self._spent < horizon)[:, np.newaxis]
+        largest = int(plan.max())
+        self._at_most += largest * self._policy.arms
+        wanted = plan
+        if largest <= 0 or self._at_most >= horizon:  # before that nobody can have come to the end
+            spent = self.pulls.sum(axis=1)
+            if largest <= 0 or plan.min() < 0 or spent.max() > horizon:
+                raise ContractError(f"{self._policy.name} planned no pulls, or more than the horizon of {horizon}")
+            self._done = int(spent.min()) == horizon
+            if self._done:
+                return plan
+            # totals of pulls that end the horizon decide nothing: do not draw them
+            wanted = plan * (spent < horizon)[:, np.newaxis]
         totals = self._environment.draw(wanted, self._noise)
         self.state = self._policy.decide(self.state, totals, self._coins)
         return plan

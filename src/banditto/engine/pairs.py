@@ -18,7 +18,7 @@ from banditto.horizons import LONGEST_HORIZON, LONGEST_ROUND_HORIZON, checked_ar
 from banditto.noise import derived_noise_seed
 from banditto.policy import Policy, RoundPolicy
 
-PAIRS_PER_BLOCK = 1024  # of batched policies; part of the noise's address: another size gives other rewards
+PAIRS_PER_BLOCK = 2048  # of batched policies; part of the noise's address: another size gives other rewards
 PAIRS_PER_ROUND_BLOCK = 4  # of per-round policies; a unit of work, on which no result depends
 
 

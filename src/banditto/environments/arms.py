@@ -14,7 +14,7 @@ from banditto.horizons import FEWEST_ARMS, MOST_ARMS
 
 def checked_means(means: Iterable[Real], low: float, high: float, allowed: str) -> tuple[float, ...]:
     """The means as floats in [low, high], two of them or more."""
-    if isinstance(means, str):
+    if isinstance(means, str) or not isinstance(means, Iterable):
         raise InvalidArgument("means", means, "a list of numbers")
     values = tuple(real(mean, "means", allowed) for mean in means)
     if not FEWEST_ARMS <= len(values) <= MOST_ARMS:
@@ -34,14 +34,13 @@ def draw_by_arm(pulls: IntArray, arms: int, total: Callable[[int, int, int], Flo
     if pulls.shape[1] != arms:
         raise InvalidArgument("environment", f"{arms} arms", f"{pulls.shape[1]} arms, as the policy has")
     rows = pulls.shape[0]
-    totals = np.zeros(pulls.shape[::-1], dtype=np.float64)
+    totals = np.empty(pulls.shape[::-1], dtype=np.float64)
     most, added = pulls.max(axis=0).tolist(), pulls.sum(axis=0).tolist()
     for arm, count in enumerate(most):
-        if count == 0:
+        if added[arm] == rows * count:  # every replicate pulls it equally often, or none does
+            totals[arm] = total(arm, count, rows) if count else 0.0
             continue
-        if added[arm] == rows * count:  # every replicate pulls it, equally often
-            totals[arm] = total(arm, count, rows)
-            continue
+        totals[arm] = 0.0
         pulled = pulls[:, arm] > 0
         size = int(np.count_nonzero(pulled))
         if added[arm] == size * count:  # those that pull it do so equally often

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -21,7 +21,7 @@ class Bernoulli:
     name: ClassVar[str] = "bernoulli"
     rewards: ClassVar[Rewards] = Rewards("bounded", 0.5)
 
-    def __init__(self, means: Sequence[float]) -> None:
+    def __init__(self, means: Iterable[float]) -> None:
         object.__setattr__(self, "means", checked_means(means, 0.0, 1.0, "numbers from 0 to 1"))
 
     def draw(self, pulls: IntArray, noise: Noise) -> FloatArray:

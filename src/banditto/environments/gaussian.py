@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -25,7 +25,7 @@ class Gaussian:
 
     name: ClassVar[str] = "gaussian"
 
-    def __init__(self, means: Sequence[float], sigma: float = 0.5) -> None:
+    def __init__(self, means: Iterable[float], sigma: float = 0.5) -> None:
         allowed = f"numbers from -{LARGEST_MEAN:g} to {LARGEST_MEAN:g}"
         object.__setattr__(self, "means", checked_means(means, -LARGEST_MEAN, LARGEST_MEAN, allowed))
         object.__setattr__(self, "sigma", scale(sigma, "sigma"))

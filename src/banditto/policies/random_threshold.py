@@ -106,9 +106,12 @@ class RandomThreshold:
             return pulls
         if not bool(xp.any(state.remaining > 0)):
             return None
-        active = xp.astype(state.active, xp.int64)
-        chosen = xp.reshape(xp.arange(self.arms), (1, -1)) == xp.argmax(active, axis=-1, keepdims=True)
-        commit: IntArray = xp.where(state.testing, active * step, xp.astype(chosen, xp.int64) * state.remaining)
+        # (R, K) once more than needed is costly: keep to booleans until the last line
+        arm = xp.reshape(xp.arange(self.arms), (1, -1))
+        first = xp.min(xp.where(state.active, arm, xp.asarray(self.arms)), axis=-1, keepdims=True)
+        chosen = (state.active & state.testing) | ((arm == first) & ~state.testing)
+        each = xp.where(state.testing, xp.asarray(step), state.remaining)  # (R, 1)
+        commit: IntArray = xp.astype(chosen, xp.int64) * each
         return commit
 
     def decide(self, state: State, totals: FloatArray, coins: Coins) -> State:

@@ -133,7 +133,7 @@ def check_protocol_round_trip(policy: Policy[Any]) -> None:
     for copy in (Protocol.from_json(protocol.to_json()), Protocol.from_toml(protocol.to_toml())):
         assert copy == protocol
         assert copy.digest == protocol.digest
-        again = policy_of(copy)
+        again: Any = policy_of(copy)
         coins = Coins(SEED, count=REPLICATES)
         assert _equal(play(policy, coins)[0], play(again, coins)[0])
         assert again.guarantee() == policy.guarantee()
