@@ -65,8 +65,8 @@ def threshold_figure(path: Path) -> None:
     left.set_ylabel("batch")
     left.axvline(1.0, color=GREY, linewidth=1, zorder=0)
     left.annotate("rewards in [0, 1]\nhave no gap beyond 1", (1.08, 7.9), color=GREY, fontsize=9, va="bottom")
-    left.annotate("left of a bar: kept", (rows[5]["low"] * 0.93, 6), ha="right", va="center", fontsize=9)
-    left.annotate("right of it: dropped", (rows[5]["high"] * 1.08, 6), va="center", fontsize=9)
+    left.annotate("left of a bar: kept", (rows[3]["low"] * 0.93, 4), ha="right", va="center", fontsize=9)
+    left.annotate("right of it: dropped", (rows[6]["high"] * 1.08, 7), va="center", fontsize=9)
     left.set_title("An arm is dropped at a threshold drawn from the bar", fontsize=10, loc="left")
     gaps = np.geomspace(rows[-1]["low"] * 0.8, min(0.9, rows[3]["high"]), 40)
     shares, lows, highs = [], [], []

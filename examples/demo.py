@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -53,8 +52,9 @@ def main(folder: Path) -> None:
     ]
     errors = Console(stderr=True, soft_wrap=True)
     errors.print(f"Four policies, arms with means {MEANS}: pairs of runs share their coins and see fresh rewards.")
-    table = Table(title=f"Same seed, fresh rewards: the same arms? (rho = {RHO})", box=SIMPLE_HEAD, pad_edge=False)
-    for heading in ("policy", "pulls", "pairs", "agree", "95% interval", "proved", "regret", "verdict"):
+    title = f"Same seed, fresh rewards: the same arms? (rho = {RHO})\n"
+    table = Table(title=title, box=None, pad_edge=False, collapse_padding=True, header_style="bold")
+    for heading in ("policy", "pulls", "pairs", "agree", "interval", "proved", "regret", "verdict"):
         table.add_column(heading, justify="left" if heading in ("policy", "verdict") else "right", no_wrap=True)
     columns = (
         TextColumn("{task.description}"),
@@ -91,9 +91,7 @@ def main(folder: Path) -> None:
     save_ribbons(picture, views(), MEANS)
     errors.print(f"Picture: {picture}   ({time.perf_counter() - began:.0f} s)")
     errors.print("Next, try your own arms:")
-    errors.print(
-        "  .venv/bin/banditto certify random-threshold --means 0.62,0.6,0.5 --horizon 1e9 --rho 0.2 --pairs 5000"
-    )
+    errors.print("  .venv/bin/banditto certify random-threshold --means 0.62,0.6,0.5 --horizon 1e9 --rho 0.2")
     errors.print("  .venv/bin/banditto policies")
     errors.print("and read docs/random-threshold.md for the proof behind the bound.")
 

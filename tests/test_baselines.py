@@ -65,12 +65,16 @@ def test_ordinary_policies_agree_in_no_pair(policy: Any, pairs: int) -> None:
     assert certificate.bound is None
 
 
+def ucb1_choice(pulls: list[int], sums: list[float], played: int) -> int:
+    n, total = np.array(pulls), np.array(sums)
+    shares = 1.0 / np.maximum(n, 1)
+    return ucb1.choose((n, total, total * shares, shares), played, bd.UCB1().parameters(), np.uint64(0))
+
+
 def test_ucb1_plays_each_arm_first_and_prefers_the_lowest_index() -> None:
-    parameters = bd.UCB1().parameters()
-    pulls, sums = np.zeros(3, dtype=np.int64), np.zeros(3)
-    assert [ucb1.choose(pulls, sums, t, parameters, np.uint64(0)) for t in range(3)] == [0, 1, 2]
-    assert ucb1.choose(np.array([5, 5, 5]), np.array([1.0, 2.0, 2.0]), 15, parameters, np.uint64(0)) == 1
-    assert ucb1.choose(np.array([5, 5, 50]), np.array([5.0, 5.0, 50.0]), 60, parameters, np.uint64(0)) == 0
+    assert [ucb1_choice([0, 0, 0], [0.0, 0.0, 0.0], t) for t in range(3)] == [0, 1, 2]
+    assert ucb1_choice([5, 5, 5], [1.0, 2.0, 2.0], 15) == 1
+    assert ucb1_choice([5, 5, 50], [5.0, 5.0, 50.0], 60) == 0
 
 
 def test_ucb1_works_on_gaussian_rewards() -> None:

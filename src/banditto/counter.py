@@ -19,7 +19,7 @@ _S30, _S27, _S31, _S12 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(
 _ONE = np.uint64(1)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def word(key: np.uint64, index: int) -> np.uint64:
     """The word at `index` of the stream `key`."""
     bits = key + (np.uint64(index) + _ONE) * _STEP
@@ -28,13 +28,13 @@ def word(key: np.uint64, index: int) -> np.uint64:
     return bits ^ (bits >> _S31)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def uniform(key: np.uint64, index: int) -> float:
     """A uniform number in (0, 1): 52 bits and a half, so that neither 0 nor 1 can come out."""
     return (np.float64(word(key, index) >> _S12) + 0.5) * 2.0**-52
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def normal(key: np.uint64, index: int) -> float:
     """A standard normal number (Box-Muller) from words 2*index and 2*index + 1."""
     radius = math.sqrt(-2.0 * math.log(uniform(key, 2 * index)))

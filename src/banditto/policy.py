@@ -27,7 +27,9 @@ from banditto.protocol import Plain
 from banditto.rewards import Rewards
 from banditto.text import html_table, short, text_table
 
-Kernel = Callable[[IntArray, FloatArray, int, FloatArray, np.uint64], int]
+# What a per-round policy sees of each arm: pulls n, summed rewards, their average, and 1/n (0 before the first pull).
+Record = tuple[IntArray, FloatArray, FloatArray, FloatArray]
+Kernel = Callable[[Record, int, FloatArray, np.uint64], int]
 S = TypeVar("S")
 
 
@@ -167,4 +169,4 @@ class RoundPolicy(Configured, Protocol):
         """Numbers handed to the kernel."""
 
     def kernel(self) -> Kernel:
-        """Compiled choice of an arm from (pulls, reward sums, round, parameters, coin key)."""
+        """Compiled choice of an arm from the record of all arms, the round, the parameters and a coin key."""

@@ -18,11 +18,11 @@ from typing import ClassVar
 import numpy as np
 from numba import njit
 
-from banditto.arrays import FloatArray, IntArray
+from banditto.arrays import FloatArray
 from banditto.counter import uniform, word
 from banditto.errors import InvalidArgument
 from banditto.exact import real
-from banditto.policy import Kernel
+from banditto.policy import Kernel, Record
 from banditto.protocol import Plain, Protocol, fraction, from_fraction
 from banditto.rewards import Rewards
 
@@ -80,7 +80,7 @@ class Thompson:
         return {}
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True, error_model="numpy")
 def gamma(shape: float, key: np.uint64, first: int) -> float:
     """A Gamma(shape) draw, shape >= 1, from the words of `key` from `first` on (Marsaglia and Tsang 2000)."""
     d = shape - 1.0 / 3.0
@@ -108,9 +108,10 @@ def gamma(shape: float, key: np.uint64, first: int) -> float:
             return d * v
 
 
-@njit(cache=True)
-def choose(pulls: IntArray, sums: FloatArray, played: int, parameters: FloatArray, coin_key: np.uint64) -> int:
+@njit(cache=True, forceinline=True, error_model="numpy")
+def choose(record: Record, played: int, parameters: FloatArray, coin_key: np.uint64) -> int:
     """The arm with the largest posterior sample in round `played`."""
+    pulls, sums = record[0], record[1]
     best, largest = 0, -1.0
     for arm in range(pulls.size):
         key = word(coin_key, played * pulls.size + arm)

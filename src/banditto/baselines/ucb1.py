@@ -15,9 +15,9 @@ from typing import ClassVar
 import numpy as np
 from numba import njit
 
-from banditto.arrays import FloatArray, IntArray
+from banditto.arrays import FloatArray
 from banditto.exact import scale
-from banditto.policy import Kernel
+from banditto.policy import Kernel, Record
 from banditto.protocol import Plain, Protocol, fraction, from_fraction
 from banditto.rewards import Rewards
 
@@ -64,15 +64,16 @@ class UCB1:
         return {}
 
 
-@njit(cache=True)
-def choose(pulls: IntArray, sums: FloatArray, played: int, parameters: FloatArray, coin_key: np.uint64) -> int:
+@njit(cache=True, forceinline=True, error_model="numpy")
+def choose(record: Record, played: int, parameters: FloatArray, coin_key: np.uint64) -> int:
     """The arm for the next round after `played` rounds; UCB1 tosses no coins."""
-    if played < pulls.size:
+    averages, shares = record[2], record[3]
+    if played < averages.size:
         return played
     spread = parameters[0] * math.log(played)
     best, bound = 0, -np.inf
-    for arm in range(pulls.size):
-        upper = sums[arm] / pulls[arm] + math.sqrt(spread / pulls[arm])
+    for arm in range(averages.size):
+        upper = averages[arm] + math.sqrt(spread * shares[arm])
         if upper > bound:
             best, bound = arm, upper
     return best

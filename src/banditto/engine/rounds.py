@@ -18,7 +18,7 @@ from banditto.coins import Coins
 from banditto.counter import normal, uniform
 from banditto.engine.pairs import PairCounts, Study, pseudo_regret
 from banditto.noise import round_keys
-from banditto.policy import Kernel, RoundPolicy
+from banditto.policy import Kernel, Record, RoundPolicy
 from banditto.trajectory import SEQUENCE, start_digest
 
 ROUNDS_PER_CHUNK = 16_384
@@ -49,7 +49,8 @@ class Execution:
         self._run = np.array([-1, 0], dtype=np.int64)  # the run that is not finished yet: arm, length
         self._encoded: ByteBuffer = np.empty(ROUNDS_PER_CHUNK * 4 + 16, dtype=np.uint8)
         self.pulls: IntArray = np.zeros(self._means.size, dtype=np.int64)
-        self.sums: FloatArray = np.zeros(self._means.size, dtype=np.float64)
+        sums, averages, shares = (np.zeros(self._means.size, dtype=np.float64) for _ in range(3))
+        self._record: Record = (self.pulls, sums, averages, shares)
         self.played = 0
 
     def advance(self, arms: ArmBuffer) -> None:
@@ -62,8 +63,7 @@ class Execution:
             self._binary,
             self._sigma,
             self._noise_key,
-            self.pulls,
-            self.sums,
+            self._record,
             self.played,
             arms,
         )
@@ -121,7 +121,9 @@ def play_pair(
 _END = 0xFFFF  # no arm: ends the last run
 
 
-@njit(cache=False)  # specialised on the kernel that is passed in, which numba's disk cache cannot key
+@njit(
+    cache=False, error_model="numpy"
+)  # specialised on the kernel that is passed in, which numba's disk cache cannot key
 def _play(
     choose: Kernel,
     parameters: FloatArray,
@@ -130,20 +132,22 @@ def _play(
     binary: bool,
     sigma: float,
     noise_key: np.uint64,
-    pulls: IntArray,
-    sums: FloatArray,
+    record: Record,
     played: int,
     arms: ArmBuffer,
 ) -> None:
+    pulls, sums, averages, shares = record
     for index in range(arms.size):
         time = played + index
-        arm = choose(pulls, sums, time, parameters, coin_key)
+        arm = choose(record, time, parameters, coin_key)
         if binary:
             if uniform(noise_key, time) < means[arm]:
                 sums[arm] += 1.0
         else:
             sums[arm] += means[arm] + sigma * normal(noise_key, time)
         pulls[arm] += 1
+        shares[arm] = 1.0 / pulls[arm]
+        averages[arm] = sums[arm] * shares[arm]
         arms[index] = arm
 
 
