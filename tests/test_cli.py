@@ -355,6 +355,22 @@ def test_ctrl_c_prints_what_was_finished(jobs: str) -> None:
         assert same.mismatches == printed["mismatches"]
 
 
+@pytest.mark.parametrize(("seconds", "jobs"), [(0.4, "2"), (0.7, "2"), (1.0, "2"), (0.4, "1")])
+def test_ctrl_c_while_workers_start_leaves_no_traceback(seconds: float, jobs: str) -> None:
+    running = subprocess.Popen(
+        [sys.executable, "-m", "banditto", *CERTIFY, "--pairs", "3_000_000", "--jobs", jobs, "--quiet"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    time.sleep(seconds)
+    os.killpg(running.pid, signal.SIGINT)
+    _, err = running.communicate(timeout=60)
+    assert running.returncode in (130, -signal.SIGINT), err
+    assert err.count("Traceback") <= (running.returncode != 130), err  # only while Python itself still starts
+
+
 def test_a_terminal_gets_a_progress_bar_and_a_pipe_does_not() -> None:
     arguments = [sys.executable, "-m", "banditto", *CERTIFY, "--pairs", "60_000"]
     parent, child = pty.openpty()

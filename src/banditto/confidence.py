@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
-from banditto.exact import PI, ceiling, precise
+from banditto.exact import PI, ceiling, first_true, precise
 from banditto.horizons import batch_count, batch_growth
 from banditto.rewards import Rewards
 
@@ -98,11 +98,9 @@ def threshold_blowup(
             low, most = high + 1, most + 1
         if high is None or most == 1 or undecided(high) == most:
             return high
-        while low < high:  # M(high) is below `most`, so a smaller blow-up may do
-            middle = (low + high) // 2
-            least = needed(max(undecided(middle), 1))
-            if least is not None and least <= middle:
-                high = middle
-            else:
-                low = middle + 1
-        return high
+
+        def enough(blowup: int) -> bool:
+            least = needed(max(undecided(blowup), 1))
+            return least is not None and least <= blowup
+
+        return first_true(enough, low, high)  # M(high) is below `most`, so a smaller blow-up may do

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal, DecimalException, localcontext
 from typing import SupportsFloat, SupportsIndex
@@ -123,6 +123,17 @@ def floor_root(value: int, degree: int) -> int:
 def floor_power(base: int, numerator: int, denominator: int) -> int:
     """The integer part of base**(numerator/denominator)."""
     return floor_root(base**numerator, denominator)
+
+
+def first_true(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """The smallest integer in [low, high] for which a condition holds that, once true, stays true up to `high`."""
+    while low < high:
+        middle = (low + high) // 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return low
 
 
 def ceiling(value: Decimal) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 
 from banditto.errors import InvalidArgument
-from banditto.exact import floor_log, floor_power, floor_root, integer, precise
+from banditto.exact import first_true, floor_log, floor_power, floor_root, integer, precise
 
 SHORTEST_HORIZON, LONGEST_HORIZON = 10, 10**15
 LONGEST_ROUND_HORIZON = 10**9  # a per-round policy takes time for every round; nobody would wait longer
@@ -49,14 +49,7 @@ def useful_horizons(can_drop: Callable[[int], bool], start: int) -> Iterator[int
         if can_drop(low):
             yield low
         elif can_drop(end):
-            high = end
-            while low < high:
-                middle = (low + high) // 2
-                if can_drop(middle):
-                    high = middle
-                else:
-                    low = middle + 1
-            yield low
+            yield first_true(can_drop, low, end)
         low = end + 1
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from scipy.special import betaincinv
 
+from banditto.exact import first_true
+
 MOST_PAIRS = 10**9
 
 
@@ -48,33 +50,22 @@ def pairs_to_settle(mismatches: int, pairs: int, rho: float, confidence: float) 
     def best_end(expected: int) -> int:
         if rate <= rho:
             return _last(lambda n: round(rate * n) <= expected, MOST_PAIRS)
-        return _first(lambda n: round(rate * n) >= expected, 1, MOST_PAIRS)
+        return first_true(lambda n: round(rate * n) >= expected, 1, MOST_PAIRS)
 
     if rate == 0.0:
-        return _first(settled, 1, MOST_PAIRS) if settled(MOST_PAIRS) else None
+        return first_true(settled, 1, MOST_PAIRS) if settled(MOST_PAIRS) else None
     most = round(rate * MOST_PAIRS)
     if not settled(best_end(most)):
         return None
-    step = _first(lambda expected: settled(best_end(expected)), 0 if rate <= rho else 1, most)
+    step = first_true(lambda expected: settled(best_end(expected)), 0 if rate <= rho else 1, most)
     if rate > rho:
         return best_end(step)
-    start = _first(lambda n: round(rate * n) >= step, 1, MOST_PAIRS)
-    return _first(settled, start, best_end(step))
-
-
-def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """The smallest integer in [low, high] for which a monotone condition holds; it must hold at `high`."""
-    while low < high:
-        middle = (low + high) // 2
-        if holds(middle):
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    start = first_true(lambda n: round(rate * n) >= step, 1, MOST_PAIRS)
+    return first_true(settled, start, best_end(step))
 
 
 def _last(holds: Callable[[int], bool], high: int) -> int:
     """The largest integer in [1, high] for which a condition holds that fails from some point on."""
     if holds(high):
         return high
-    return _first(lambda n: not holds(n), 1, high) - 1
+    return first_true(lambda n: not holds(n), 1, high) - 1

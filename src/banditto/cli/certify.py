@@ -53,30 +53,6 @@ def certify(
 
     Exit code 0 when the policy passes at this rho, 3 when it fails or more pairs are needed.
     """
-    try:
-        return _certify(
-            policy, means, horizon, rho, pairs, environment, seed, noise_seed, confidence, jobs, out, as_json, quiet
-        )
-    except KeyboardInterrupt:
-        sys.stderr.write("banditto: interrupted before the first block was finished; nothing to report\n")
-        return EXIT_INTERRUPTED
-
-
-def _certify(
-    policy: str,
-    means: str,
-    horizon: str | None,
-    rho: str | None,
-    pairs: str,
-    environment: str,
-    seed: str | None,
-    noise_seed: str | None,
-    confidence: str,
-    jobs: str,
-    out: str | None,
-    as_json: bool,
-    quiet: bool,
-) -> int:
     from banditto import certification  # numerical libraries are loaded once there is work for them
 
     with collected_warnings() as warnings:
@@ -84,19 +60,23 @@ def _certify(
     if not quiet and not as_json:
         print_warnings(warnings)
     with output_directory(parameters.folder(out), FILES) as folder:
-        with notices(quiet), progress_bar("certify", quiet) as progress:
-            certificate = certification.certify(
-                problem.policy,
-                problem.environment,
-                horizon=problem.horizon,
-                rho=problem.rho,
-                seed=problem.seed,
-                noise_seed=None if noise_seed is None else parameters.count(noise_seed, "noise_seed"),
-                pairs=parameters.count(pairs, "pairs"),
-                confidence=open_unit(confidence, "confidence"),
-                jobs=parameters.count(jobs, "jobs"),
-                progress=progress,
-            )
+        try:
+            with notices(quiet), progress_bar("certify", quiet) as progress:
+                certificate = certification.certify(
+                    problem.policy,
+                    problem.environment,
+                    horizon=problem.horizon,
+                    rho=problem.rho,
+                    seed=problem.seed,
+                    noise_seed=None if noise_seed is None else parameters.count(noise_seed, "noise_seed"),
+                    pairs=parameters.count(pairs, "pairs"),
+                    confidence=open_unit(confidence, "confidence"),
+                    jobs=parameters.count(jobs, "jobs"),
+                    progress=progress,
+                )
+        except KeyboardInterrupt:
+            sys.stderr.write("banditto: interrupted before the first block was finished; nothing to report\n")
+            raise
         content = certificate.to_dict() | {"warnings": warnings} | provenance()
         if folder is not None:
             texts = json.dumps(content, indent=2, allow_nan=False) + "\n", certificate.protocol.to_toml()
