@@ -112,7 +112,10 @@ class Certificate:
             ("horizon", f"{self.horizon:,}"),
             ("pairs", f"{self.pairs:,}" + (" (interrupted)" if self.interrupted else "")),
             ("agreement", f"{self.agreement:.4f}, {100 * self.confidence:g}% interval {low:.4f} to {high:.4f}"),
-            ("differ", f"{self.mismatches:,} pairs; allowed: {self.rho:g} of them"),
+            (
+                "differ",
+                f"{self.mismatches:,} pairs, {self.mismatches / self.pairs:.2%} of all; allowed: {100 * self.rho:g}%",
+            ),
             ("proved bound", "none" if self.bound is None else f"{self.bound:.4g}"),
             ("regret", f"{short(self.regret.mean)} (interval {_span(self.regret.interval)})"),
             ("first divergence", f"{self.divergence_unit}: pairs {where}{more}" if where else "none"),

@@ -21,11 +21,11 @@ Rho = Annotated[
 Pairs = Annotated[str, typer.Option("--pairs", metavar="N", help="Pairs of executions to play.")]
 Seed = Annotated[
     str | None,
-    typer.Option("--seed", metavar="N", help="Seed of the shared coins. [default: 0]"),
+    typer.Option("--seed", metavar="N", help="Seed of the shared coins (default: 0)."),
 ]
 NoiseSeed = Annotated[
     str | None,
-    typer.Option("--noise-seed", metavar="N", help="Seed of the rewards. [default: derived from --seed]"),
+    typer.Option("--noise-seed", metavar="N", help="Seed of the rewards (default: derived from --seed)."),
 ]
 Confidence = Annotated[str, typer.Option("--confidence", metavar="X", help="Level of the exact interval.")]
 Jobs = Annotated[str, typer.Option("--jobs", metavar="N", envvar="BANDITTO_JOBS", help="Worker processes.")]
