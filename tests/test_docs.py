@@ -29,7 +29,7 @@ def test_every_quantity_of_the_proof_is_on_its_page() -> None:
     text = (ROOT / "docs" / "random-threshold.md").read_text(encoding="utf-8")
     for name in ("log_factor", "width", "ladder", "gap_noise", "undecided_batches", "flip_probability"):
         assert f"`confidence.{name}`" in text
-    assert "`confidence.COIN_RESOLUTION`" in text
+    assert "`confidence.comparison_rounding`" in text
     assert "`confidence.threshold_blowup`" in text
 
 

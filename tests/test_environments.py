@@ -91,6 +91,12 @@ def test_bad_sigma_is_refused(sigma: float) -> None:
         bd.Gaussian([0.0, 1.0], sigma=sigma)
 
 
+def test_means_too_far_from_zero_for_floating_point_are_refused() -> None:
+    with pytest.raises(InvalidArgument, match="ten thousand standard deviations"):
+        bd.Gaussian([999999.6, 999999.7], sigma=1e-6)
+    assert bd.Gaussian([-5000.0, 5000.0]).means == (-5000.0, 5000.0)
+
+
 def test_a_plan_with_other_arms_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="3 arms"):
         bd.Bernoulli([0.1, 0.2]).draw(np.ones((4, 3), dtype=np.int64), Noise(1, 0, 0))

@@ -16,14 +16,6 @@ from banditto.exact import PI, ceiling, first_true, precise
 from banditto.horizons import batch_count, batch_growth
 from banditto.rewards import Rewards
 
-# A window's ends are widened by this relative amount when batches are counted, which covers the rounding of
-# thresholds to floats (relative error below 2^-50).
-_WINDOW_SLACK = Decimal("1e-12")
-
-# One comparison with a rounded cut and a 53-bit coin: the discrete coin adds at most 2^-53 to the probability of
-# an interval, and rounding moves a cut by at most 2^-49 spans at either end (Lemma 4).
-COIN_RESOLUTION = Decimal(2) ** -47
-
 
 def log_factor(arms: int, horizon: int, batches: int) -> Decimal:
     """L = log(2 K T B): all K (B - 1) means of one execution are good with probability 1 - 1/T (Lemma 1)."""
@@ -63,25 +55,35 @@ def gap_noise(arms: int, rewards: Rewards) -> Decimal:
         return 2 / PI.sqrt()
 
 
-def undecided_batches(widths: Sequence[Decimal], blowup: int) -> int:
-    """M: the most batches in whose window [U/2, U + 2 U/sqrt(beta)] one and the same gap can lie (Lemma 2)."""
+def undecided_batches(widths: Sequence[Decimal], blowup: int, reach: float) -> int:
+    """M: the most batches in whose window [U/2, U + 2 U/sqrt(beta)] one and the same gap can lie (Lemma 2).
+
+    Windows are widened by a relative 1e-12 for rounded cuts, and by 2^-50 of the means' reach for rounded totals.
+    """
     with precise():
-        reach = 1 + 2 / Decimal(blowup).sqrt()
-        windows = [(u / 2 * (1 - _WINDOW_SLACK), u * reach * (1 + _WINDOW_SLACK)) for u in widths]
+        high = 1 + 2 / Decimal(blowup).sqrt()
+        slack = [Decimal("1e-12") * u + Decimal(2) ** -50 * Decimal(reach) for u in widths]
+        windows = [(u / 2 - more, u * high + 2 * more) for u, more in zip(widths, slack, strict=True)]
         # the count rises only at a lower end, so its maximum is attained at one
         return max((sum(low <= gap <= high for low, high in windows) for gap, _ in windows), default=0)
 
 
+def comparison_rounding(reach: float, width: Decimal) -> Decimal:
+    """2^-47 + 2^-48 R/U: what finite coins, rounded cuts and rounded totals add to one comparison (Lemma 4)."""
+    with precise():
+        return Decimal(2) ** -47 + Decimal(2) ** -48 * Decimal(reach) / width
+
+
 def flip_probability(noise: Decimal, blowup: int, log: Decimal) -> Decimal:
-    """kappa / sqrt(beta L): how likely one undecided comparison differs between executions (Lemma 3)."""
+    """kappa / sqrt(beta L): how likely one undecided comparison differs between executions (Lemma 4)."""
     with precise():
         return noise / (blowup * log).sqrt()
 
 
 def threshold_blowup(
-    noise: Decimal, log: Decimal, comparisons: int, room: Decimal, undecided: Callable[[int], int]
+    noise: Decimal, log: Decimal, comparisons: int, rounding: Decimal, room: Decimal, undecided: Callable[[int], int]
 ) -> int | None:
-    """beta: the smallest blow-up with comparisons * M(beta) * (flip probability + coin resolution) <= room.
+    """beta: the smallest blow-up with comparisons * M(beta) * (flip probability + rounding) <= room.
 
     M(beta) falls as beta grows, so the left side falls too. M counts as at least 1: a blow-up at which no batch can
     be undecided is one at which no arm can be dropped. None when no blow-up leaves room.
@@ -89,7 +91,7 @@ def threshold_blowup(
 
     def needed(most: int) -> int | None:
         """The smallest blow-up that would do if M were `most`."""
-        left = room - comparisons * most * COIN_RESOLUTION
+        left = room - comparisons * most * rounding
         return ceiling((noise * comparisons * most / left) ** 2 / log) if left > 0 else None
 
     with precise():

@@ -7,6 +7,8 @@ from typing import Literal, NamedTuple
 from banditto.errors import InvalidArgument
 from banditto.exact import scale
 
+FURTHEST_MEAN = 1e4  # in standard deviations
+
 RewardKind = Literal["bounded", "gaussian", "subgaussian"]
 
 
@@ -15,6 +17,11 @@ class Rewards(NamedTuple):
 
     kind: RewardKind
     sigma: float
+
+    @property
+    def reach(self) -> float:
+        """Means are at most this far from 0, so that totals in floating point stay exact enough."""
+        return 1.0 if self.kind == "bounded" else FURTHEST_MEAN * self.sigma
 
     @classmethod
     def of(cls, kind: str | None, sigma: float) -> Rewards:

@@ -46,7 +46,14 @@ class Problem(NamedTuple):
 
     def undecided(self, blowup: int) -> int:
         """M, the most batches that can be undecided about one arm."""
-        return confidence.undecided_batches([width for _, width in self.tests_within(blowup)], blowup)
+        widths = [width for _, width in self.tests_within(blowup)]
+        return confidence.undecided_batches(widths, blowup, self.rewards.reach)
+
+    @property
+    def rounding(self) -> Decimal:
+        """What finite precision adds to one comparison, at the narrowest of all widths."""
+        widths = self.ladder.widths
+        return confidence.comparison_rounding(self.rewards.reach, widths[-1]) if widths else Decimal(0)
 
     def paper_blowup(self, rho: float) -> int:
         """The printed beta, rho taken as the decimal that it was written as."""
@@ -58,7 +65,9 @@ class Problem(NamedTuple):
         with precise():
             noise = confidence.gap_noise(self.arms, self.rewards)
             room = written(rho) - Decimal(2) / self.horizon
-            found = confidence.threshold_blowup(noise, self.ladder.log, self.arms - 1, room, self.undecided)
+            found = confidence.threshold_blowup(
+                noise, self.ladder.log, self.arms - 1, self.rounding, room, self.undecided
+            )
         # no room when rho is below 2/T: then a blow-up so large that no test fits, and nothing can differ
         return found or self.horizon
 
@@ -73,7 +82,7 @@ class Problem(NamedTuple):
             return [
                 ("good event", Decimal(2) / self.horizon, "2/T: in some execution a mean is off by more than U~/2"),
                 ("undecided batches", comparisons * flip, f"(K-1) M kappa/sqrt(beta L), {values}"),
-                ("coin resolution", comparisons * confidence.COIN_RESOLUTION, "(K-1) M 2^-47"),
+                ("finite precision", comparisons * self.rounding, "(K-1) M (2^-47 + 2^-48 R/U): coins, cuts, totals"),
             ]
 
     def paper_terms(self, blowup: int) -> Terms:

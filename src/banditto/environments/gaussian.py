@@ -13,8 +13,6 @@ from banditto.exact import scale
 from banditto.noise import Noise
 from banditto.rewards import Rewards
 
-LARGEST_MEAN = 1e6
-
 
 @dataclass(frozen=True)
 class Gaussian:
@@ -26,9 +24,10 @@ class Gaussian:
     name: ClassVar[str] = "gaussian"
 
     def __init__(self, means: Iterable[float], sigma: float = 0.5) -> None:
-        allowed = f"numbers from -{LARGEST_MEAN:g} to {LARGEST_MEAN:g}"
-        object.__setattr__(self, "means", checked_means(means, -LARGEST_MEAN, LARGEST_MEAN, allowed))
         object.__setattr__(self, "sigma", scale(sigma, "sigma"))
+        reach = self.rewards.reach
+        allowed = f"numbers from {-reach:g} to {reach:g}, ten thousand standard deviations"
+        object.__setattr__(self, "means", checked_means(means, -reach, reach, allowed))
 
     @property
     def rewards(self) -> Rewards:

@@ -155,12 +155,13 @@ class RandomThreshold:
     def guarantee(self) -> Guarantee:
         """The bound on P(two executions differ), term by term; see docs/random-threshold.md."""
         problem, blowup = self._problem_at(self.horizon), self.schedule.blowup
-        if self.constants == "paper":
-            note = "The paper's constants do not support its claim; its union bound needs beta = 9216 K^2/rho^2."
-            return Guarantee.of(problem.paper_terms(blowup), self.rho, note)
-        if self.schedule != problem.schedule(blowup):
+        paper = self.constants == "paper"
+        if self.schedule != problem.schedule(problem.paper_blowup(self.rho) if paper else blowup):
             reason = "batches and cuts are not those that the proof is about, so nothing is proved"
             return Guarantee.of([("unproved constants", Decimal(1), reason)], self.rho)
+        if paper:
+            note = "The paper's constants do not support its claim; its union bound needs beta = 9216 K^2/rho^2."
+            return Guarantee.of(problem.paper_terms(blowup), self.rho, note)
         if not self.schedule.batches:
             reason = "no test fits into the horizon, so all executions are the same"
             return Guarantee.of([("no decision", Decimal(0), reason)], self.rho)
