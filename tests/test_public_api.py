@@ -9,6 +9,7 @@ import sys
 import pytest
 
 import banditto as bd
+from banditto.coins import Coins
 
 SIGNATURES = {
     "Bernoulli": "(means: 'Iterable[float]') -> 'None'",
@@ -28,6 +29,15 @@ SIGNATURES = {
     "policy_of": "(protocol: 'Protocol') -> 'Policy[Any] | RoundPolicy'",
     "protocol_of": (
         "(policy: 'Policy[Any] | RoundPolicy', *, seed: 'int', arms: 'int', horizon: 'int', rho: 'float') -> 'Protocol'"
+    ),
+    "replicable_mean": (
+        "(total: 'float', samples: 'int', *, rho: 'float', delta: 'float', coins: 'Coins', batch: 'int' = 0, "
+        "arm: 'int' = 0, sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None, "
+        "constants: 'Constants' = 'certified') -> 'RoundedMean'"
+    ),
+    "samples_needed": (
+        "(*, tau: 'float', delta: 'float', rho: 'float', sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None, "
+        "constants: 'Constants' = 'certified') -> 'int'"
     ),
     "watch_pair": (
         "(policy: 'Policy[Any] | RoundPolicy', environment: 'Environment', *, pair: 'int' = 0, seed: 'int' = 0, "
@@ -60,6 +70,8 @@ def test_every_name_can_be_used_twice() -> None:
         assert isinstance(bd.certify(policy, world, pairs=10), bd.Certificate)
         assert bd.certify(bd.UCB1(), world, horizon=100, rho=0.1, pairs=3).pairs == 3
         assert bd.certify(bd.Thompson(), world, horizon=100, rho=0.1, pairs=3).pairs == 3
+        needed = bd.samples_needed(tau=0.1, delta=0.05, rho=0.2)
+        assert bd.replicable_mean(0.5 * needed, needed, rho=0.2, delta=0.05, coins=Coins(1)).radius <= 0.1
         assert bd.watch_pair(policy, world).rounds[-1] == 10**5 - 1
         for error in ERRORS - {"ShortHorizonWarning"}:
             assert issubclass(getattr(bd, error), bd.BandittoError)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from banditto.policies import *
     from banditto.policy import Guarantee
     from banditto.protocol import Protocol
+    from banditto.rounding import replicable_mean, samples_needed
 
 _PLACES = {
     "BandittoError": "banditto.errors",
@@ -41,6 +42,8 @@ _PLACES = {
     "certify": "banditto.certification",
     "policy_of": "banditto.catalogue",
     "protocol_of": "banditto.catalogue",
+    "replicable_mean": "banditto.rounding",
+    "samples_needed": "banditto.rounding",
     "watch_pair": "banditto.engine.watching",
 } | {
     entry.class_name: entry.module
@@ -61,6 +64,8 @@ __all__ = [
     "certify",
     "policy_of",
     "protocol_of",
+    "replicable_mean",
+    "samples_needed",
     "watch_pair",
 ]
 __all__ += policies.__all__
