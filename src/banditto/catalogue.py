@@ -16,7 +16,7 @@ from banditto.protocol import Protocol
 from banditto.registry import Entry
 
 
-def policy_class(entry: Entry) -> Any:
+def load_class(entry: Entry) -> Any:
     """Import the class of a registry entry."""
     return getattr(import_module(entry.module), entry.class_name)
 
@@ -40,11 +40,11 @@ def build_policy(
         allowed = f"{name} with " + " or ".join(entry.constants) if entry.constants else f"{name} alone"
         raise InvalidArgument("policy", spec, allowed)
     if name in baselines.REGISTRY:
-        made: RoundPolicy = policy_class(entry).made_for(environment.rewards)
+        made: RoundPolicy = load_class(entry).made_for(environment.rewards)
         return made
     chosen = {"constants": constants} if constants else {}
     kind, sigma = environment.rewards
-    policy: Policy[Any] = policy_class(entry)(arms=arms, horizon=horizon, rho=rho, rewards=kind, sigma=sigma, **chosen)
+    policy: Policy[Any] = load_class(entry)(arms=arms, horizon=horizon, rho=rho, rewards=kind, sigma=sigma, **chosen)
     return policy
 
 
@@ -55,7 +55,7 @@ def build_environment(spec: str, means: Sequence[float]) -> Environment:
     if colon and name != "gaussian":
         raise InvalidArgument("environment", spec, f"{name} alone")
     arguments = {"sigma": parameter} if colon else {}
-    environment: Environment = policy_class(entry)(means, **arguments)
+    environment: Environment = load_class(entry)(means, **arguments)
     return environment
 
 
@@ -76,7 +76,7 @@ def protocol_of(policy: Policy[Any] | RoundPolicy, *, seed: int, arms: int, hori
 def policy_of(protocol: Protocol) -> Policy[Any] | RoundPolicy:
     """The policy of a protocol, deciding by the constants that the protocol holds."""
     entry = lookup(protocol.policy, policies.REGISTRY | baselines.REGISTRY, "protocol")
-    kind = policy_class(entry)
+    kind = load_class(entry)
     if protocol.decision_version != kind.decision_version:
         allowed = f"{kind.decision_version}, which this version of banditto implements for {protocol.policy}"
         raise InvalidArgument("decision_version", protocol.decision_version, allowed)

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 
 from banditto.coins import Coins
 from banditto.errors import InvalidArgument
-from banditto.exact import PI, ceiling, float_above, integer, open_unit, precise, real, scale, written
+from banditto.exact import PI, ceiling, float_above, integer, open_unit, precise, real, written
 from banditto.policy import Guarantee
 from banditto.rewards import RewardKind, Rewards
 
@@ -96,7 +96,6 @@ class _Grid(NamedTuple):
         share, failure = open_unit(rho, "rho"), open_unit(delta, "delta")
         if constants not in ("certified", "paper"):
             raise InvalidArgument("constants", constants, "'certified' or 'paper'")
-        scale(rewards.sigma, "sigma")
         with precise():
             deviation = Decimal(rewards.sigma) * (2 * (2 / written(failure)).ln()).sqrt()
             if constants == "paper":
@@ -121,20 +120,18 @@ class _Grid(NamedTuple):
             alpha = float_above(self.cell / root)
             radius = float_above(self.deviation / root + Decimal(alpha) / 2)
             crossing = self.noise / root / Decimal(alpha)
+            resolution = ("coin resolution", _OFFSET_STEP, "2^-53: finite offsets")
             if self.constants == "paper":
-                first = ("accuracy", 2 * written(self.delta), "2 delta: either mean is off by more than tau'")
-                statement = "2 tau'/alpha: a boundary between two means"
-            else:
-                first = ("accuracy", Decimal(0), "not needed: the bound is on the expected distance")
-                statement = "kappa/(alpha sqrt n): a boundary between two means"
+                off = ("accuracy", 2 * written(self.delta), "2 delta: either mean is off by more than tau'")
+                return (
+                    alpha,
+                    radius,
+                    [off, ("different cells", crossing, "2 tau'/alpha: a boundary between"), resolution],
+                )
             return (
                 alpha,
                 radius,
-                [
-                    first,
-                    ("different cells", crossing, statement),
-                    ("coin resolution", _OFFSET_STEP, "2^-53: finite offsets"),
-                ],
+                [("different cells", crossing, "kappa/(alpha sqrt n): a boundary between"), resolution],
             )
 
 

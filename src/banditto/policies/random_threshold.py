@@ -41,6 +41,7 @@ class State(NamedTuple):
     batch: int
     active: BoolArray  # (R, K)
     totals: FloatArray  # (R, K), cumulative; -inf for a dropped arm
+    # the rest follows from these and is kept because making it again costs a pass over (R, K) in every batch
     several: IntArray  # (R, 1): how many arms are active
     remaining: IntArray  # (R, 1): pulls left
     testing: BoolArray  # (R, 1): the batch to come ends in a test

@@ -5,20 +5,31 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import betainc, ndtri
 
 from banditto.arrays import FloatArray
+from banditto.exact import first_true
 from banditto.intervals import lower_limit
 
 
 def assert_rate_at_most(successes: int, trials: int, rate: float, level: float) -> None:
     """Fail when the exact lower bound on a probability exceeds `rate`.
 
-    False-failure rate: at most `level`. Detects a true probability p once p - rate is a few
-    sqrt(p (1 - p) / trials).
+    False-failure rate: at most `level`. `detectable_rate` says what it would find.
     """
     bound = lower_limit(successes, trials, level)
     assert bound <= rate, f"{successes} of {trials}: the probability is above {bound:.4g}, allowed is {rate:.4g}"
+
+
+def detectable_rate(trials: int, rate: float, level: float, power: float = 0.8) -> float:
+    """The smallest true probability that `assert_rate_at_most` refuses with probability `power`, to 1e-4."""
+    critical = first_true(lambda count: lower_limit(count, trials, level) > rate, int(trials * rate), trials)
+
+    def refused(ten_thousandths: int) -> bool:
+        # P(Binomial(trials, p) >= critical)
+        return float(betainc(critical, trials - critical + 1, ten_thousandths / 1e4)) >= power
+
+    return first_true(refused, int(rate * 1e4), 10_000) / 1e4
 
 
 def assert_same_mean(first: FloatArray, second: FloatArray, level: float) -> float:
