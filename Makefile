@@ -16,7 +16,10 @@ $(STAMP): pyproject.toml
 	@touch $(STAMP)
 
 demo: setup
-	$(BIN)/python examples/demo.py demo-out
+	$(BIN)/banditto compare examples/demo.toml --jobs 2 --out demo-out
+	@echo "Open demo-out/report.html. Then try your own arms:"
+	@echo "  $(BIN)/banditto certify random-threshold --means 0.62,0.6,0.5 --horizon 1e9 --rho 0.2"
+	@echo "  $(BIN)/banditto compare --means 0.62,0.6,0.5 --horizon 1e9 --rho 0.2 --policies mean-rounding,ucb1"
 
 lint: setup
 	$(BIN)/ruff check .

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +14,13 @@ from matplotlib.ticker import NullFormatter
 import banditto as bd
 from banditto.intervals import clopper_pearson
 from banditto.report.ribbons import save_ribbons
+from banditto.study_file import StudyFile
 
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS.parent))
 
-from examples import demo
-from tests.statistical.test_random_threshold import PAIRS, RHO, measure
+from tests.statistical import test_mean_rounding, test_random_threshold
+from tests.statistical.hard import PAIRS, RHO
 
 BLUE, ORANGE, GREY = "#0072B2", "#E69F00", "#8C8C8C"
 
@@ -30,14 +32,16 @@ def between(path: Path, name: str, content: str) -> None:
     path.write_text(head + begin + content + end + rest.split(end)[1], encoding="utf-8")
 
 
-def measured_table() -> str:
+def threshold_table() -> str:
     lines = [
         f"{PAIRS:,} pairs a row, rho = {RHO}.",
         "",
         "| instance | T | certified: beta | dropped | differ | paper: beta | dropped | differ |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for certified, paper in zip(measure("certified"), measure("paper"), strict=True):
+    for certified, paper in zip(
+        test_random_threshold.measure("certified"), test_random_threshold.measure("paper"), strict=True
+    ):
         cells = [certified.instance.name, f"1e{len(str(certified.certificate.horizon)) - 1}"]
         for row in (certified, paper):
             assert isinstance(row.instance.policy, bd.RandomThreshold)
@@ -93,10 +97,82 @@ def threshold_figure(path: Path) -> None:
     figure.savefig(path)
 
 
+def rounding_table() -> str:
+    lines = [
+        f"{PAIRS:,} pairs a row, rho = {RHO}, certified constants.",
+        "",
+        "| instance | T | batches | dropped | differ |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for instance, certificate, dropped in test_mean_rounding.measure("certified"):
+        assert isinstance(instance.policy, bd.MeanRounding)
+        low, high = clopper_pearson(certificate.mismatches, PAIRS, 0.95)
+        share = certificate.mismatches / PAIRS
+        lines.append(
+            f"| {instance.name} | 1e{len(str(certificate.horizon)) - 1} | {len(instance.policy.schedule.batches)} "
+            f"| {dropped:.0%} | {share:.4f} ({low:.4f} to {high:.4f}) |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def rounding_figure(path: Path) -> None:
+    """Disagreement against the gap: with the samples that the rounding needs, and with the printed pull counts."""
+    figure = Figure(figsize=(10.0, 3.9), dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    horizon = 10**5
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", bd.ShortHorizonWarning)
+        printed = test_mean_rounding.as_printed(2, horizon, RHO)
+    for policy, colour, label in (
+        (printed, ORANGE, "pull counts as printed"),
+        (bd.MeanRounding(arms=2, horizon=horizon, rho=RHO), BLUE, "certified constants"),
+    ):
+        gaps = np.geomspace(0.01, 0.9, 40)
+        shares, lows, highs = [], [], []
+        for gap in gaps:
+            certificate = bd.certify(policy, bd.Bernoulli([0.5 - gap / 2, 0.5 + gap / 2]), pairs=8192, seed=5)
+            shares.append(1 - certificate.agreement)
+            lows.append(1 - certificate.interval[1])
+            highs.append(1 - certificate.interval[0])
+        axes.fill_between(gaps, lows, highs, color=colour, alpha=0.25, linewidth=0)
+        axes.plot(gaps, shares, color=colour, label=label)
+    axes.axhline(RHO, color=GREY, linestyle="--", label="rho = 0.1")
+    axes.set_xscale("log")
+    axes.set_xticks([0.01, 0.02, 0.05, 0.1, 0.2, 0.5], ["0.01", "0.02", "0.05", "0.1", "0.2", "0.5"])
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_ylim(0, None)
+    axes.set_xlabel("gap between the two means")
+    axes.set_ylabel("P(two executions differ), with 95% bands")
+    axes.set_title("Algorithm 1, two arms, T = 1e5", fontsize=10, loc="left")
+    axes.legend(frameon=False, fontsize=9)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    figure.savefig(path)
+
+
+def demo_ribbons(path: Path) -> None:
+    """The picture of `make demo`."""
+    study = StudyFile.load(str(DOCS.parent / "examples" / "demo.toml"))
+    built = study.built()
+    compared = bd.compare(
+        built.policies,
+        built.environment,
+        horizon=study.horizon,
+        rho=study.rho,
+        pairs=1,
+        seed=study.seed or 0,
+        curves=True,
+    )
+    save_ribbons(path, [(row.label, row.view) for row in compared.entrants if row.view], built.environment.means)
+
+
 def main() -> None:
-    between(DOCS / "random-threshold.md", "measured", measured_table())
+    between(DOCS / "random-threshold.md", "measured", threshold_table())
+    between(DOCS / "mean-rounding.md", "measured", rounding_table())
     threshold_figure(DOCS / "figures" / "random-threshold.png")
-    save_ribbons(DOCS / "figures" / "ribbons.png", demo.views(), demo.MEANS)
+    rounding_figure(DOCS / "figures" / "mean-rounding.png")
+    demo_ribbons(DOCS / "figures" / "ribbons.png")
 
 
 if __name__ == "__main__":

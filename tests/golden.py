@@ -13,14 +13,19 @@ import banditto as bd
 from banditto.arrays import FloatArray, IntArray
 from banditto.catalogue import protocol_of
 from banditto.coins import Coins
+from banditto.policy import Policy
 from banditto.trajectory import Run, Trajectory
 
-CASES: dict[str, dict[str, Any]] = {
-    "2 arms": {"arms": 2, "horizon": 10**6, "rho": 0.1},
-    "5 arms, paper": {"arms": 5, "horizon": 10**9, "rho": 0.1, "constants": "paper"},
-    "10 arms": {"arms": 10, "horizon": 10**12, "rho": 0.05},
-    "3 arms, subgaussian": {"arms": 3, "horizon": 10**8, "rho": 0.2, "sigma": 1.5},
-    "1000 arms": {"arms": 1000, "horizon": 10**15, "rho": 0.1},
+CASES: dict[str, Policy[Any]] = {
+    "2 arms": bd.RandomThreshold(arms=2, horizon=10**6, rho=0.1),
+    "5 arms, paper": bd.RandomThreshold(arms=5, horizon=10**9, rho=0.1, constants="paper"),
+    "10 arms": bd.RandomThreshold(arms=10, horizon=10**12, rho=0.05),
+    "3 arms, subgaussian": bd.RandomThreshold(arms=3, horizon=10**8, rho=0.2, sigma=1.5),
+    "1000 arms": bd.RandomThreshold(arms=1000, horizon=10**15, rho=0.1),
+    "mean rounding, 2 arms": bd.MeanRounding(arms=2, horizon=10**6, rho=0.1),
+    "mean rounding, 5 arms, paper": bd.MeanRounding(arms=5, horizon=10**12, rho=0.1, constants="paper"),
+    "mean rounding, 10 arms, Gaussian": bd.MeanRounding(arms=10, horizon=10**10, rho=0.1, rewards="gaussian"),
+    "explore then commit": bd.ExploreThenCommit(arms=4, horizon=10**6, rho=0.1, gap=0.03),
 }
 
 
@@ -37,7 +42,7 @@ def recorded_totals(pulls: IntArray, batch: int) -> FloatArray:
     return totals
 
 
-def play(policy: bd.RandomThreshold, coins: Coins) -> list[Trajectory]:
+def play(policy: Policy[Any], coins: Coins) -> list[Trajectory]:
     state = policy.init(coins.count)
     runs: list[list[Run]] = [[] for _ in range(coins.count)]
     batch = 0
@@ -52,8 +57,7 @@ def play(policy: bd.RandomThreshold, coins: Coins) -> list[Trajectory]:
 def digests() -> dict[str, str]:
     words = Coins(123, 5, 1000).words("threshold", 4, 1)
     found = {"coins": hashlib.sha256(words.astype("<u8").tobytes()).hexdigest()}
-    for name, case in CASES.items():
-        policy = bd.RandomThreshold(**case)
+    for name, policy in CASES.items():
         protocol = protocol_of(policy, seed=9, arms=policy.arms, horizon=policy.horizon, rho=policy.rho)
         found[f"{name}: protocol"] = protocol.digest
         trajectories = play(policy, Coins(9, 40, 3 if policy.arms > 100 else 8))

@@ -17,6 +17,7 @@ import jsonschema
 import pytest
 
 import banditto as bd
+from banditto import baselines, policies
 
 CERTIFY = ["certify", "random-threshold", "--means", "0.9,0.8,0.7", "--horizon", "1e8", "--rho", "0.1", "--seed", "11"]
 
@@ -104,8 +105,90 @@ def test_policies() -> None:
     done = banditto("policies", "--json")
     printed = json.loads(done.stdout)
     jsonschema.validate(printed, schema("policies"))
-    assert [row["name"] for row in printed["policies"]] == ["random-threshold", "ucb1", "thompson"]
+    names = [row["name"] for row in printed["policies"]]
+    assert names == [*policies.REGISTRY, *baselines.REGISTRY]
+    assert {"random-threshold", "mean-rounding", "explore-then-commit", "ucb1", "batched-elimination"} <= set(names)
     assert "random-threshold" in banditto("policies").stdout
+
+
+COMPARE = [
+    *("compare", "--means", "0.5,0.9,0.8", "--horizon", "1e7", "--rho", "0.2", "--rounds", "2e5", "--pairs", "100"),
+    *("--policies", "random-threshold,random-threshold:paper,explore-then-commit,ucb1", "--gap", "0.1", "--seed", "4"),
+]
+
+
+def test_compare_prints_one_object_with_the_certificates_of_all() -> None:
+    done = banditto(*COMPARE, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    printed = json.loads(done.stdout)
+    jsonschema.validate(printed, schema("comparison"))
+    assert [row["label"] for row in printed["policies"]] == COMPARE[COMPARE.index("--policies") + 1].split(",")
+    assert printed["environment"] == {"name": "bernoulli", "means": [0.5, 0.9, 0.8]}
+    for row in printed["policies"]:
+        name = row["policy"] if row["constants"] in (None, "certified") else f"{row['policy']}:{row['constants']}"
+        gap = ["--gap", "0.1"] if row["policy"] == "explore-then-commit" else []
+        alone = banditto(
+            *("certify", name, "--means", "0.5,0.9,0.8", "--rho", "0.2", "--seed", "4", "--json", *gap),
+            *("--horizon", str(row["horizon"]), "--pairs", str(row["pairs"])),
+        )
+        own = json.loads(alone.stdout)
+        assert {key: value for key, value in own.items() if key in row} == {key: row[key] for key in own if key in row}
+    ucb1 = printed["policies"][3]
+    assert (ucb1["bound"], ucb1["guarantee"], ucb1["constants"]) == (None, None, None)
+    assert (ucb1["horizon"], ucb1["executions"]) == (1000, 200)
+
+
+def test_compare_prints_a_table_for_people() -> None:
+    done = banditto(*COMPARE, "--jobs", "2")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0].split() == ["policy", "horizon", "executions", "agree", "interval", "proved", "regret", "verdict"]
+    assert lines[5].startswith("ucb1")
+    assert lines[5].endswith("FAIL")
+    assert done.stdout == banditto(*COMPARE).stdout  # whatever the number of workers
+
+
+def test_a_study_file_is_a_comparison_and_flags_win(tmp_path: Path) -> None:
+    study = tmp_path / "study.toml"
+    study.write_text(
+        'title = "Buttons"\nmeans = [0.5, 0.9]\nhorizon = 1e6\nrho = 0.2\npairs = 50\nrounds = 20_000\nseed = 3\n'
+        'policies = ["random-threshold", {policy = "explore-then-commit", gap = 0.2, label = "ETC"}, "ucb1"]\n'
+    )
+    printed = json.loads(banditto("compare", str(study), "--json").stdout)
+    assert printed["title"] == "Buttons"
+    assert [row["label"] for row in printed["policies"]] == ["random-threshold", "ETC", "ucb1"]
+    assert [row["pairs"] for row in printed["policies"]] == [50, 50, 50]
+    assert {row["seed"] for row in printed["policies"]} == {3}
+    fewer = json.loads(banditto("compare", str(study), "--pairs", "20", "--policies", "moss", "--json").stdout)
+    assert [(row["label"], row["pairs"]) for row in fewer["policies"]] == [("moss", 20)]
+
+
+def test_certify_takes_explore_then_commit_with_its_gap(tmp_path: Path) -> None:
+    options = command({"gap": "0.1", "out": str(tmp_path), "pairs": "100"}, "explore-then-commit")
+    kept = banditto(*options, "--json")
+    assert json.loads(kept.stdout)["bound"] <= 0.1
+    path = str(tmp_path / "protocol.toml")
+    again = banditto("certify", path, "--means", "0.9,0.8", "--pairs", "100", "--gap", "0.1", "--json")
+    assert json.loads(again.stdout)["digest"] == json.loads(kept.stdout)["digest"]
+    other = banditto("certify", path, "--means", "0.9,0.8", "--gap", "0.2")
+    assert "--gap: got 0.2, allowed: 0.1, the protocol's own" in other.stderr
+    broken = banditto("certify", path, "--means", "0.9,0.85", "--pairs", "200")
+    assert "none: promise broken" in broken.stdout
+
+
+@pytest.mark.parametrize("environment", ["bernoulli", "gaussian:0.5", "beta:2", "discrete:FILE"])
+def test_every_environment_on_the_command_line(environment: str, tmp_path: Path) -> None:
+    arm = "[[arms]]\nvalues = [0, 0.5, 1]\nprobabilities = [{}, 0.2, {}]\n"
+    (tmp_path / "arms.toml").write_text(arm.format(0.1, 0.7) + arm.format(0.7, 0.1))
+    from_file = environment == "discrete:FILE"
+    spec = f"discrete:{tmp_path / 'arms.toml'}" if from_file else environment
+    change: dict[str, str | None] = {"environment": spec, "horizon": "1e4", "rho": "0.5", "pairs": "60"}
+    for policy in ("random-threshold", "ucb1"):
+        done = banditto(*command(change | ({"means": None} if from_file else {}), policy), "--json")
+        printed = json.loads(done.stdout)
+        jsonschema.validate(printed, schema("certificate"))
+        assert printed["environment"]["name"] == environment.partition(":")[0]
+        assert done.returncode == (0 if policy == "random-threshold" else 3)
 
 
 def test_version_is_light() -> None:
@@ -123,13 +206,14 @@ def test_version_is_light() -> None:
 def test_help_names_the_verbs_and_exit_codes() -> None:
     done = banditto("--help")
     assert done.returncode == 0
-    for word in ("certify", "policies", "Exit codes"):
+    for word in ("compare", "certify", "policies", "Exit codes"):
         assert word in done.stdout
 
 
 GOOD = {"means": "0.9,0.8", "horizon": "1e6", "rho": "0.1", "pairs": "10"}
 
-BAD: dict[str, tuple[dict[str, str | None], str, str]] = {
+# of every verb that plays pairs: what is changed, which argument the message names, what it says was given
+SHARED: dict[str, tuple[dict[str, str | None], str, str]] = {
     "rho zero": ({"rho": "0"}, "--rho", "0"),
     "rho one": ({"rho": "1"}, "--rho", "1"),
     "rho above one": ({"rho": "1.5"}, "--rho", "1.5"),
@@ -154,6 +238,18 @@ BAD: dict[str, tuple[dict[str, str | None], str, str]] = {
     "fractional pairs": ({"pairs": "1.5"}, "--pairs", "1.5"),
     "unknown environment": ({"environment": "gausian"}, "--environment", "gausian"),
     "bad sigma": ({"environment": "gaussian:0"}, "sigma", "0"),
+    "bad concentration": ({"environment": "beta:-2"}, "concentration", "-2"),
+    "bernoulli with a parameter": ({"environment": "bernoulli:2"}, "--environment", "bernoulli:2"),
+    "discrete without a file": ({"environment": "discrete", "means": None}, "--environment", "discrete"),
+    "discrete file not there": (
+        {"environment": "discrete:nowhere.toml", "means": None},
+        "--environment",
+        "discrete:nowhere.toml",
+    ),
+    "discrete with means": ({"environment": "discrete:nowhere.toml"}, "--means", "[0.9, 0.8]"),
+    "no means": ({"means": None}, "--means", "nothing"),
+    "gap for nobody": ({"gap": "0.1"}, "--gap", "0.1"),
+    "gap text": ({"gap": "wide"}, "--gap", "wide"),
     "bad jobs": ({"jobs": "0"}, "--jobs", "0"),
     "bad seed": ({"seed": "-1"}, "--seed", "-1"),
     "bad noise seed": ({"noise-seed": "x"}, "--noise-seed", "x"),
@@ -163,20 +259,48 @@ BAD: dict[str, tuple[dict[str, str | None], str, str]] = {
     "output is a file": ({"out": __file__}, "--out", __file__),
 }
 
+BAD: dict[str, dict[str, tuple[dict[str, str | None], str, str]]] = {
+    "certify": SHARED
+    | {
+        "unknown policy": ({"": "random-treshold"}, "POLICY", "random-treshold"),
+        "no gap": ({"": "explore-then-commit"}, "--gap", "nothing"),
+        "gap too wide": ({"": "explore-then-commit", "gap": "2"}, "--gap", "2.0"),
+    },
+    "compare": SHARED
+    | {
+        "unknown policy": ({"policies": "ucb1,random-treshold"}, "--policies", "random-treshold"),
+        "unknown constants": ({"policies": "ucb1:paper"}, "--policies", "ucb1:paper"),
+        "no policies": ({"policies": None}, "--policies", "nothing"),
+        "empty policies": ({"policies": "ucb1,,moss"}, "--policies", "'ucb1,,moss'"),
+        "policies twice": ({"policies": "ucb1,ucb1"}, "--policies", "ucb1 more than once"),
+        "no gap": ({"policies": "explore-then-commit"}, "--gap", "nothing"),
+        "zero gap": ({"policies": "explore-then-commit", "gap": "0"}, "--gap", "0.0"),
+        "few rounds": ({"rounds": "10"}, "--rounds", "10"),
+        "rounds text": ({"rounds": "many"}, "--rounds", "many"),
+        "study not there": ({"": "nowhere.toml"}, "STUDY", "nowhere.toml"),
+        "study not toml": ({"": __file__}, "STUDY", __file__),
+    },
+    "policies": {},
+}
+# what takes no value can have no bad one; `certify` refuses bad values of its argument in the rows above
+VALUELESS = {"--json", "--quiet", "-q", "--help", "-h"}
 
-def command(change: dict[str, str | None], policy: str = "random-threshold") -> list[str]:
-    options = {**GOOD, **change}
-    return ["certify", policy, *(x for name, v in options.items() if v is not None for x in (f"--{name}", v))]
+
+def command(change: dict[str, str | None], policy: str = "random-threshold", verb: str = "certify") -> list[str]:
+    options = {**GOOD, **({"policies": policy, "": None} if verb == "compare" else {"": policy}), **change}
+    first = options.pop("")
+    flags = [x for name, value in options.items() if value is not None for x in (f"--{name}", value)]
+    return [verb, *([] if first is None else [first]), *flags]
 
 
-@pytest.mark.parametrize("name", BAD)
-def test_bad_input_is_one_line_and_exit_code_2(name: str, capfd: pytest.CaptureFixture[str]) -> None:
-    change, argument, given = BAD[name]
+@pytest.mark.parametrize(("verb", "name"), [(verb, name) for verb, rows in BAD.items() for name in rows])
+def test_bad_input_is_one_line_and_exit_code_2(verb: str, name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    change, argument, given = BAD[verb][name]
     from banditto.cli import main
 
     for flags in ([], ["--json"]):
         with pytest.raises(SystemExit) as stop:
-            main([*command(change), *flags])
+            main([*command(change, verb=verb), *flags])
         out, err = capfd.readouterr()
         assert (stop.value.code, out) == (2, "")
         assert err.count("\n") == 1
@@ -191,16 +315,24 @@ def test_bad_input_is_one_line_and_exit_code_2(name: str, capfd: pytest.CaptureF
             assert "allowed: " in err
 
 
-def test_every_option_of_certify_has_a_bad_value_in_the_table() -> None:
-    """A new option cannot be forgotten."""
+def test_every_option_of_every_verb_has_a_bad_value_in_the_table() -> None:
+    """A new verb or option cannot be forgotten."""
     from typer.main import get_command
 
     from banditto.cli.app import app
 
     verbs: Any = get_command(app)
-    options = {option for parameter in verbs.commands["certify"].params for option in parameter.opts}
-    tried = {argument for _, argument, _ in BAD.values()}
-    assert options - tried == {"policy", "--json", "--quiet", "-q", "--help", "-h"} & (options - tried)
+    assert set(verbs.commands) == set(BAD)
+    for verb, details in verbs.commands.items():
+        options = {opt for p in details.params for opt in p.opts if p.param_type_name == "option"}
+        options |= {
+            (p.metavar or p.name).strip("[]").upper() for p in details.params if p.param_type_name == "argument"
+        }
+        tried = {argument for _, argument, _ in BAD[verb].values()}
+        assert options - VALUELESS <= tried, verb
+        unknown = banditto(verb, "--bogus")
+        assert (unknown.returncode, unknown.stderr.count("\n")) == (2, 1)
+        assert "No such option: --bogus" in unknown.stderr
 
 
 @pytest.mark.parametrize(
@@ -209,11 +341,14 @@ def test_every_option_of_certify_has_a_bad_value_in_the_table() -> None:
         (["certify", "random-treshold", *command({})[2:]], "did you mean 'random-threshold'?"),
         (["certify", "ucb1:paper", *command({})[2:]], "allowed: ucb1 alone"),
         (["certify", "random-threshold:best", *command({})[2:]], "random-threshold with certified or paper"),
+        (["certify", "ucb1", *command({"gap": "0.1"})[2:]], "none, because ucb1 does not need one"),
         (["certify", "nowhere.toml", "--means", "0.1,0.2"], "POLICY: got nowhere.toml"),
-        (["certify", "random-threshold"], "Missing option '--means'"),
+        (["certify", "random-threshold"], "--means: got nothing"),
+        (["compare"], "--means: got nothing"),
+        (["compare", "a.toml", "b.toml"], "unexpected extra argument"),
         (["certify", "random-threshold", "--bogus"], "No such option: --bogus"),
         (["certfy"], "No such command 'certfy'"),
-        (["certify", "thompson", *command({"environment": "gaussian"})[2:]], "rewards 0 or 1"),
+        (["certify", "thompson", *command({"environment": "gaussian"})[2:]], "rewards in [0, 1]"),
         (["certify", "ucb1", *command({"horizon": "1e12"})[2:]], "an integer from 10 to 1e9"),
     ],
 )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,14 @@ from banditto.testing.environments import COUNTS, DRAWS, Check, totals_of
 ENVIRONMENTS: list[Environment] = [
     bd.Bernoulli([0.5, 0.001, 0.999]),
     bd.Gaussian([0.5, -3.0], sigma=2.0),
+    bd.Beta([0.5, 0.1], 2.0),
+    bd.Beta([0.9, 0.3], 0.5),
+    bd.Discrete([([0, 0.5, 1], [0.2, 0.3, 0.5]), ([0.25], [1.0]), ([0.0, 1.0], [0.999, 0.001])]),
+    bd.Discrete.from_means([0.2, 0.7], levels=4),
 ]
 
 
-@pytest.mark.parametrize("environment", ENVIRONMENTS, ids=lambda world: world.name)
+@pytest.mark.parametrize("environment", ENVIRONMENTS, ids=lambda world: f"{world.name}-{len(world.means)}")
 @pytest.mark.parametrize("check", ENVIRONMENT_CHECKS, ids=lambda check: check.__name__)
 def test_contract(environment: Environment, check: Check) -> None:
     check(environment)
@@ -56,6 +61,105 @@ def test_rare_rewards_at_large_counts(count: int) -> None:
 def test_gaussian_totals_follow_the_normal(count: int) -> None:
     totals = totals_of(bd.Gaussian([0.0, 1.0], sigma=0.5), count)
     assert stats.kstest(totals[:, 0] / (0.5 * np.sqrt(count)), "norm").pvalue > 1e-9
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_discrete_counts_follow_the_multinomial(count: int) -> None:
+    """Each value's count is binomial; values 0.5^k keep the counts apart only here, so look at the sampler itself."""
+    probabilities = (0.2, 0.05, 0.45, 0.3)
+    counts = Noise(4, 0, 0).multinomial(count, probabilities, DRAWS)
+    assert (counts.sum(axis=1) == count).all()
+    for index, probability in enumerate(probabilities):
+        assert chi_square(counts[:, index], stats.binom(count, probability)) > 1e-9
+    if count > 10:  # two counts of one draw have correlation -sqrt(p q / ((1 - p) (1 - q)))
+        expected = -np.sqrt(0.2 * 0.45 / (0.8 * 0.55))
+        observed = float(np.corrcoef(counts[:, 0], counts[:, 2])[0, 1])
+        assert abs(observed - expected) < 6.2 * (1 - expected**2) / np.sqrt(DRAWS)
+
+
+@pytest.mark.parametrize("count", [1, 2, 40, 300_000])
+def test_beta_sums_do_not_depend_on_how_they_are_cut_into_pieces(count: int) -> None:
+    draws = 2000 if count < 1000 else 60
+    sums = Noise(6, 0, 0).beta_sums(2.0, 3.0, count, draws)
+    mean, variance = 0.4, 0.04
+    assert abs(float(np.mean(sums)) - count * mean) < 6.2 * np.sqrt(count * variance / draws)
+    if count == 1:
+        assert stats.kstest(sums, stats.beta(2.0, 3.0).cdf).pvalue > 1e-9
+
+
+def test_beta_refuses_what_would_take_for_ever() -> None:
+    with pytest.raises(InvalidArgument, match="at most 1e\\+08 pulls"):
+        bd.Beta([0.5, 0.6]).draw(np.full((1, 2), 10**9), Noise(1, 0, 0))
+
+
+def test_every_environment_can_be_made_from_means() -> None:
+    for kind in (bd.Bernoulli, bd.Gaussian, bd.Beta, bd.Discrete):
+        assert kind.from_means([0.25, 0.75]).means == pytest.approx((0.25, 0.75))
+    assert bd.Discrete.from_means([0.5, 0.5], levels=3).probabilities[0] == (0.25, 0.5, 0.25)
+    assert bd.Beta([0.5, 0.2], 4).round_parameters().tolist() == [[2.0, 2.0], [0.8, 3.2]]
+
+
+def test_a_baseline_learns_on_every_environment() -> None:
+    """Single rewards in compiled loops: UCB1's regret is far below that of random choice, 0.25 a round."""
+    for world in (bd.Beta([0.25, 0.75]), bd.Discrete.from_means([0.25, 0.75]), bd.Gaussian([0.25, 0.75])):
+        regret = bd.certify(bd.UCB1(), world, horizon=2000, rho=0.1, pairs=20).regret.mean
+        assert 0 < regret < 0.4 * 0.25 * 2000
+
+
+FILES = {
+    "not there": ("missing.toml", None, "No such file"),
+    "not toml": ("a.toml", "arms = [", "a TOML or JSON file"),
+    "not json": ("a.json", "{", "a TOML or JSON file"),
+    "other keys": ("a.json", '{"arms": [], "more": 1}', "a file of arms"),
+    "no list": ("a.json", '{"arms": 3}', "a file of arms"),
+    "field missing": ("a.json", '{"arms": [{"values": [0, 1]}, {"values": [0, 1]}]}', "a file of arms"),
+    "one arm": ("a.json", '{"arms": [{"values": [0, 1], "probabilities": [0.5, 0.5]}]}', "2 to 1000 arms"),
+}
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_bad_files_of_arms(case: str, tmp_path: Path) -> None:
+    name, text, said = FILES[case]
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    with pytest.raises(InvalidArgument, match=said):
+        bd.Discrete.load(str(tmp_path / name))
+
+
+def test_a_file_of_arms(tmp_path: Path) -> None:
+    rows = "[[arms]]\nvalues = [0, 0.5, 1]\nprobabilities = [0.2, 0.3, 0.5]\n"
+    (tmp_path / "arms.toml").write_text(rows * 2)
+    world = bd.Discrete.load(str(tmp_path / "arms.toml"))
+    assert world.means == pytest.approx((0.65, 0.65))
+    assert world == bd.Discrete([([0, 0.5, 1], [0.2, 0.3, 0.5])] * 2)
+
+
+@pytest.mark.parametrize(
+    ("arm", "said"),
+    [
+        (([0, 1.5], [0.5, 0.5]), "^values: got 1.5"),
+        (([0, 1], [0.5, 0.6]), "^probabilities: got 1.1"),
+        (([0, 1], [1.5, -0.5]), "^probabilities: got"),
+        (([0, 1], [1.0]), "2 values and 1 probabilities"),
+        (([], []), "0 values"),
+        (([0, "x"], [0.5, 0.5]), "^values: got x"),
+        (5, "pairs"),
+    ],
+)
+def test_bad_discrete_arms(arm: Any, said: str) -> None:
+    with pytest.raises(InvalidArgument, match=said):
+        bd.Discrete([([0, 1], [0.5, 0.5]), arm])
+
+
+@pytest.mark.parametrize("concentration", [0.0, -1.0, float("nan"), 1e9, "x"])
+def test_bad_concentrations(concentration: Any) -> None:
+    with pytest.raises(InvalidArgument, match="^concentration: got"):
+        bd.Beta([0.5, 0.6], concentration)
+
+
+def test_beta_means_at_the_edges_are_refused() -> None:
+    with pytest.raises(InvalidArgument, match="0.001 to 0.999"):
+        bd.Beta([0.0, 0.5])
 
 
 def test_counts_above_the_sampler_limit_are_split() -> None:

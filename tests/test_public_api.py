@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -12,24 +13,47 @@ import banditto as bd
 from banditto.coins import Coins
 
 SIGNATURES = {
-    "Bernoulli": "(means: 'Iterable[float]') -> 'None'",
-    "Gaussian": "(means: 'Iterable[float]', sigma: 'float' = 0.5) -> 'None'",
+    "BatchedElimination": (
+        "(*, arms: 'int', horizon: 'int', batches: 'int | None' = None, "
+        "grid: \"Literal['geometric', 'minimax']\" = 'geometric', gamma: 'float' = 12.0, sigma: 'float' = 0.5) -> None"
+    ),
+    "Bernoulli": "(means: 'Iterable[Real]') -> 'None'",
+    "Beta": "(means: 'Iterable[Real]', concentration: 'Real' = 2.0) -> 'None'",
+    "Discrete": "(arms: 'Iterable[tuple[Sequence[Real], Sequence[Real]]]') -> 'None'",
+    "ExploreThenCommit": (
+        "(*, arms: 'int', horizon: 'int', rho: 'float', constants: \"Literal['certified', 'paper']\" = 'certified', "
+        "sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None, gap: 'float') -> None"
+    ),
+    "Gaussian": "(means: 'Iterable[Real]', sigma: 'Real' = 0.5) -> 'None'",
+    "GaussianThompson": "(*, sigma: 'float' = 0.5) -> None",
+    "KLUCB": "(*, sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None) -> None",
+    "MOSS": "(*, sigma: 'float' = 0.5) -> None",
+    "MeanRounding": (
+        "(*, arms: 'int', horizon: 'int', rho: 'float', constants: \"Literal['certified', 'paper']\" = 'certified', "
+        "sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None) -> None"
+    ),
     "RandomThreshold": (
         "(*, arms: 'int', horizon: 'int', rho: 'float', constants: \"Literal['certified', 'paper']\" = 'certified', "
         "sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None) -> None"
     ),
+    "SuccessiveElimination": "(*, sigma: 'float' = 0.5) -> None",
     "Thompson": "(*, successes: 'float' = 1.0, failures: 'float' = 1.0) -> None",
     "UCB1": "(*, sigma: 'float' = 0.5) -> None",
     "certify": (
-        "(policy: 'Policy[Any] | RoundPolicy', environment: 'Environment', *, pairs: 'int' = 1000, seed: 'int' = 0, "
+        "(policy: 'AnyPolicy', environment: 'Environment', *, pairs: 'int' = 1000, seed: 'int' = 0, "
         "noise_seed: 'int | None' = None, horizon: 'int | None' = None, rho: 'float | None' = None, "
         "confidence: 'float' = 0.95, jobs: 'int' = 1, executor: 'Executor | None' = None, "
         "progress: 'Progress | None' = None) -> 'Certificate'"
     ),
-    "policy_of": "(protocol: 'Protocol') -> 'Policy[Any] | RoundPolicy'",
-    "protocol_of": (
-        "(policy: 'Policy[Any] | RoundPolicy', *, seed: 'int', arms: 'int', horizon: 'int', rho: 'float') -> 'Protocol'"
+    "compare": (
+        "(policies: 'Sequence[AnyPolicy]', environment: 'Environment', *, horizon: 'int | None' = None, "
+        "rho: 'float | None' = None, pairs: 'int' = 1000, rounds: 'int' = 20000000, seed: 'int' = 0, "
+        "noise_seed: 'int | None' = None, confidence: 'float' = 0.95, labels: 'Sequence[str] | None' = None, "
+        "curves: 'bool' = False, jobs: 'int' = 1, executor: 'Executor | None' = None, "
+        "progress: 'CompareProgress | None' = None) -> 'Comparison'"
     ),
+    "policy_of": "(protocol: 'Protocol') -> 'AnyPolicy'",
+    "protocol_of": ("(policy: 'AnyPolicy', *, seed: 'int', arms: 'int', horizon: 'int', rho: 'float') -> 'Protocol'"),
     "replicable_mean": (
         "(total: 'float', samples: 'int', *, rho: 'float', delta: 'float', coins: 'Coins', batch: 'int' = 0, "
         "arm: 'int' = 0, sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None, "
@@ -40,12 +64,12 @@ SIGNATURES = {
         "constants: 'Constants' = 'certified') -> 'int'"
     ),
     "watch_pair": (
-        "(policy: 'Policy[Any] | RoundPolicy', environment: 'Environment', *, pair: 'int' = 0, seed: 'int' = 0, "
+        "(policy: 'AnyPolicy', environment: 'Environment', *, pair: 'int' = 0, seed: 'int' = 0, "
         "noise_seed: 'int | None' = None, horizon: 'int | None' = None, points: 'int' = 1200) -> 'PairView'"
     ),
 }
-TYPES = {"Certificate", "Guarantee", "Protocol"}
-ERRORS = {"BandittoError", "ContractError", "InvalidArgument", "ShortHorizonWarning", "WorkerError"}
+TYPES = {"Certificate", "Comparison", "Guarantee", "Protocol"}
+ERRORS = {"BandittoError", "ContractError", "InvalidArgument", "MissingExtra", "ShortHorizonWarning", "WorkerError"}
 
 
 def test_the_names() -> None:
@@ -69,7 +93,23 @@ def test_every_name_can_be_used_twice() -> None:
         assert isinstance(policy.guarantee(), bd.Guarantee)
         assert isinstance(bd.certify(policy, world, pairs=10), bd.Certificate)
         assert bd.certify(bd.UCB1(), world, horizon=100, rho=0.1, pairs=3).pairs == 3
-        assert bd.certify(bd.Thompson(), world, horizon=100, rho=0.1, pairs=3).pairs == 3
+        ordinary: list[Any] = [
+            bd.UCB1(),
+            bd.Thompson(),
+            bd.KLUCB(),
+            bd.MOSS(),
+            bd.GaussianThompson(),
+            bd.SuccessiveElimination(),
+        ]
+        others: list[Any] = [
+            bd.MeanRounding(arms=2, horizon=10**5, rho=0.3),
+            bd.BatchedElimination(arms=2, horizon=10**5),
+        ]
+        commit = bd.ExploreThenCommit(arms=2, horizon=10**5, rho=0.3, gap=0.5)
+        compared = bd.compare([policy, commit, *others, *ordinary], world, pairs=4, rounds=10**4)
+        assert isinstance(compared, bd.Comparison)
+        assert len(compared.entrants) == 10
+        assert bd.Beta([0.2, 0.8]).means == bd.Discrete([([0.2], [1]), ([0.8], [1])]).means
         needed = bd.samples_needed(tau=0.1, delta=0.05, rho=0.2)
         assert bd.replicable_mean(0.5 * needed, needed, rho=0.2, delta=0.05, coins=Coins(1)).radius <= 0.1
         assert bd.watch_pair(policy, world).rounds[-1] == 10**5 - 1

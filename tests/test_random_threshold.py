@@ -16,8 +16,9 @@ import banditto as bd
 from banditto import confidence
 from banditto.arrays import FloatArray, IntArray
 from banditto.coins import Coins
+from banditto.elimination import Race
 from banditto.errors import InvalidArgument, ShortHorizonWarning
-from banditto.policies.random_threshold import RandomThreshold, State
+from banditto.policies.random_threshold import RandomThreshold
 from banditto.schedule import Schedule
 from banditto.testing import POLICY_CHECKS
 from banditto.testing.policies import Check, play
@@ -259,7 +260,7 @@ def best_case_drops(policy: RandomThreshold) -> bool:
         totals[:, 0] = pulls[:, 0]
         return totals
 
-    state: State
+    state: Race
     _, state = play(policy, Zero(0), extreme)
     return not bool(state.active.all())
 

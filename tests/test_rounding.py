@@ -15,9 +15,9 @@ from scipy.stats import binom
 import banditto as bd
 from banditto.arrays import FloatArray
 from banditto.coins import Coins
+from banditto.confidence import mean_noise
 from banditto.errors import InvalidArgument
 from banditto.rewards import Rewards
-from banditto.rounding import mean_noise
 from banditto.testing import assert_rate_at_most, detectable_rate
 
 PAIRS = 3000

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         BandittoError,
         ContractError,
         InvalidArgument,
+        MissingExtra,
         ShortHorizonWarning,
         WorkerError,
     )
@@ -29,17 +30,21 @@ if TYPE_CHECKING:
     from banditto.policy import Guarantee
     from banditto.protocol import Protocol
     from banditto.rounding import replicable_mean, samples_needed
+    from banditto.study import Comparison, compare
 
 _PLACES = {
     "BandittoError": "banditto.errors",
     "Certificate": "banditto.certification",
+    "Comparison": "banditto.study",
     "ContractError": "banditto.errors",
     "Guarantee": "banditto.policy",
     "InvalidArgument": "banditto.errors",
+    "MissingExtra": "banditto.errors",
     "Protocol": "banditto.protocol",
     "ShortHorizonWarning": "banditto.errors",
     "WorkerError": "banditto.errors",
     "certify": "banditto.certification",
+    "compare": "banditto.study",
     "policy_of": "banditto.catalogue",
     "protocol_of": "banditto.catalogue",
     "replicable_mean": "banditto.rounding",
@@ -54,14 +59,17 @@ _PLACES = {
 __all__ = [
     "BandittoError",
     "Certificate",
+    "Comparison",
     "ContractError",
     "Guarantee",
     "InvalidArgument",
+    "MissingExtra",
     "Protocol",
     "ShortHorizonWarning",
     "WorkerError",
     "__version__",
     "certify",
+    "compare",
     "policy_of",
     "protocol_of",
     "replicable_mean",

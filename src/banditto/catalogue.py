@@ -11,7 +11,7 @@ from banditto import baselines, environments, policies
 from banditto.environment import Environment
 from banditto.errors import InvalidArgument
 from banditto.exact import written
-from banditto.policy import Policy, RoundPolicy
+from banditto.policy import AnyPolicy
 from banditto.protocol import Protocol
 from banditto.registry import Entry
 
@@ -31,35 +31,57 @@ def lookup(name: str, registry: Mapping[str, Entry], argument: str) -> Entry:
 
 
 def build_policy(
-    spec: str, *, arms: int, horizon: int, rho: float, environment: Environment
-) -> Policy[Any] | RoundPolicy:
-    """A policy from `name` or `name:constants`, made for the environment's kind of rewards."""
+    spec: str, *, arms: int, horizon: int, rho: float, environment: Environment, **options: float | None
+) -> AnyPolicy:
+    """A policy from `name` or `name:constants`, made for the environment's kind of rewards.
+
+    `options` are arguments that only some policies take, such as `gap`; None means that it was not given.
+    """
     name, _, constants = spec.partition(":")
     entry = lookup(name, policies.REGISTRY | baselines.REGISTRY, "policy")
     if constants and constants not in entry.constants:
         allowed = f"{name} with " + " or ".join(entry.constants) if entry.constants else f"{name} alone"
         raise InvalidArgument("policy", spec, allowed)
     if name in baselines.REGISTRY:
-        made: RoundPolicy = load_class(entry).made_for(environment.rewards)
+        made: AnyPolicy = load_class(entry).made_for(environment.rewards, arms, horizon)
         return made
-    chosen = {"constants": constants} if constants else {}
+    chosen: dict[str, Any] = {"constants": constants} if constants else {}
+    for option in entry.options:
+        if options.get(option) is None:
+            raise InvalidArgument(option, "nothing", f"a number, which {name} needs")
+        chosen[option] = options[option]
     kind, sigma = environment.rewards
-    policy: Policy[Any] = load_class(entry)(arms=arms, horizon=horizon, rho=rho, rewards=kind, sigma=sigma, **chosen)
+    policy: AnyPolicy = load_class(entry)(arms=arms, horizon=horizon, rho=rho, rewards=kind, sigma=sigma, **chosen)
     return policy
 
 
-def build_environment(spec: str, means: Sequence[float]) -> Environment:
-    """An environment from `bernoulli`, `gaussian` or `gaussian:SIGMA`."""
+def takes_option(spec: str, option: str) -> bool:
+    """Whether the policy of a spec has an argument of this name."""
+    entry = (policies.REGISTRY | baselines.REGISTRY).get(spec.partition(":")[0])
+    return entry is not None and option in entry.options
+
+
+def build_environment(spec: str, means: Sequence[float] | None) -> Environment:
+    """An environment from `bernoulli`, `gaussian:SIGMA`, `beta:CONCENTRATION` or `discrete:FILE`."""
     name, colon, parameter = spec.partition(":")
     entry = lookup(name, environments.REGISTRY, "environment")
-    if colon and name != "gaussian":
+    kind = load_class(entry)
+    if entry.reads_file:
+        if means is not None:
+            raise InvalidArgument("means", list(means), f"none, because the file of {name} has its own")
+        if not parameter:
+            raise InvalidArgument("environment", spec, f"{name}:FILE")
+        loaded: Environment = kind.load(parameter)
+        return loaded
+    if colon and not entry.options:
         raise InvalidArgument("environment", spec, f"{name} alone")
-    arguments = {"sigma": parameter} if colon else {}
-    environment: Environment = load_class(entry)(means, **arguments)
-    return environment
+    if means is None:
+        raise InvalidArgument("means", "nothing", "the expected reward of each arm, such as 0.9,0.8,0.7")
+    made: Environment = kind.from_means(means, **({entry.options[0]: parameter} if colon else {}))
+    return made
 
 
-def protocol_of(policy: Policy[Any] | RoundPolicy, *, seed: int, arms: int, horizon: int, rho: float) -> Protocol:
+def protocol_of(policy: AnyPolicy, *, seed: int, arms: int, horizon: int, rho: float) -> Protocol:
     """The protocol of a policy on a problem."""
     return Protocol(
         policy=policy.name,
@@ -73,14 +95,14 @@ def protocol_of(policy: Policy[Any] | RoundPolicy, *, seed: int, arms: int, hori
     )
 
 
-def policy_of(protocol: Protocol) -> Policy[Any] | RoundPolicy:
+def policy_of(protocol: Protocol) -> AnyPolicy:
     """The policy of a protocol, deciding by the constants that the protocol holds."""
     entry = lookup(protocol.policy, policies.REGISTRY | baselines.REGISTRY, "protocol")
     kind = load_class(entry)
     if protocol.decision_version != kind.decision_version:
         allowed = f"{kind.decision_version}, which this version of banditto implements for {protocol.policy}"
         raise InvalidArgument("decision_version", protocol.decision_version, allowed)
-    policy: Policy[Any] | RoundPolicy = kind.from_protocol(protocol)
+    policy: AnyPolicy = kind.from_protocol(protocol)
     return policy
 
 

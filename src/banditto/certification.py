@@ -20,7 +20,7 @@ from banditto.environment import Environment
 from banditto.errors import InvalidArgument
 from banditto.exact import integer, open_unit
 from banditto.intervals import MOST_PAIRS, clopper_pearson, pairs_to_settle
-from banditto.policy import Policy, RoundPolicy
+from banditto.policy import AnyPolicy, Guarantee, Policy, RoundPolicy
 from banditto.protocol import Protocol
 from banditto.text import html_table, short, text_table
 
@@ -55,11 +55,13 @@ class Certificate:
     interval: tuple[float, float]
     confidence: float
     bound: float | None
+    guarantee: Guarantee | None
     regret: Regret
     verdict: Verdict
     pairs_to_settle: int | None
     first_divergence: dict[int, int]
     divergence_unit: Literal["batch", "round"]
+    divergence_pulls: dict[int, int]  # pairs by the number, from 1, of the first pull that differs
     interrupted: bool
     protocol: Protocol
 
@@ -85,6 +87,7 @@ class Certificate:
             "interval": list(self.interval),
             "confidence": self.confidence,
             "bound": self.bound,
+            "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
             "regret": {
                 "mean": self.regret.mean,
                 "interval": None if math.isinf(self.regret.interval[1]) else list(self.regret.interval),
@@ -116,12 +119,21 @@ class Certificate:
                 "differ",
                 f"{self.mismatches:,} pairs, {self.mismatches / self.pairs:.2%} of all; allowed: {100 * self.rho:g}%",
             ),
-            ("proved bound", "none" if self.bound is None else f"{self.bound:.4g}"),
+            ("proved bound", self._proved()),
             ("regret", f"{short(self.regret.mean)} (interval {_span(self.regret.interval)})"),
             ("first divergence", f"{self.divergence_unit}: pairs {where}{more}" if where else "none"),
             ("verdict", verdict),
             ("digest", self.digest),
         ]
+
+    def _proved(self) -> str:
+        if self.bound is not None:
+            return f"{self.bound:.4g}"
+        if self.guarantee is None:
+            return "none"
+        if self.guarantee.promised_gap is not None and len(self.guarantee.terms) == 1:
+            return f"none: {self.guarantee.terms[0].name}, {self.guarantee.terms[0].statement}"
+        return f"none: the proof gives {short(self.guarantee.total)}"
 
     def table(self) -> str:
         """The rows as plain text."""
@@ -132,7 +144,7 @@ class Certificate:
 
 
 def certify(
-    policy: Policy[Any] | RoundPolicy,
+    policy: AnyPolicy,
     environment: Environment,
     *,
     pairs: int = 1000,
@@ -158,7 +170,7 @@ def certify(
     counts, interrupted = run_pairs(study, pairs, jobs, executor, progress)
     if counts.pairs == 0:
         raise KeyboardInterrupt  # before the first block was finished: there is nothing to keep
-    guarantee = None if isinstance(policy, RoundPolicy) else policy.guarantee()
+    guarantee = policy.guarantee().on(environment.means) if isinstance(policy, Policy) else None
     constants = policy.settings().get("constants")
     low, high = clopper_pearson(counts.mismatches, counts.pairs, confidence)
     verdict: Verdict = "PASS" if high <= rho else "FAIL" if low > rho else "INCONCLUSIVE"
@@ -176,25 +188,27 @@ def certify(
         interval=(1.0 - high, 1.0 - low),
         confidence=confidence,
         bound=guarantee.total if guarantee is not None and guarantee.holds else None,
+        guarantee=guarantee,
         regret=_regret(counts.regret, confidence),
         verdict=verdict,
         pairs_to_settle=_settling(verdict, counts, rho, confidence),
         first_divergence=dict(sorted(counts.first_divergence.items())),
         divergence_unit="round" if isinstance(policy, RoundPolicy) else "batch",
+        divergence_pulls=dict(sorted(counts.first_pull.items())),
         interrupted=interrupted,
         protocol=protocol_of(policy, seed=study.seed, arms=len(environment.means), horizon=study.horizon, rho=rho),
     )
 
 
-def _checked_rho(policy: Policy[Any] | RoundPolicy, rho: float | None) -> float:
+def _checked_rho(policy: AnyPolicy, rho: float | None) -> float:
     """A replicable policy's own rho; a baseline has none and is measured against the caller's."""
-    if isinstance(policy, RoundPolicy):
+    if not isinstance(policy, Policy):
         if rho is None:
             raise InvalidArgument("rho", None, f"a number between 0 and 1, which {policy.name} does not have itself")
         return open_unit(rho, "rho")
     if rho is not None and open_unit(rho, "rho") != policy.rho:
         raise InvalidArgument("rho", rho, f"{policy.rho}, the policy's own, or none")
-    return policy.rho
+    return float(policy.rho)
 
 
 def _regret(moments: Moments, confidence: float) -> Regret:

@@ -55,6 +55,13 @@ def gap_noise(arms: int, rewards: Rewards) -> Decimal:
         return 2 / PI.sqrt()
 
 
+def mean_noise(rewards: Rewards) -> Decimal:
+    """kappa with E|v - v'| <= kappa / sqrt(n) for two independent means of n rewards (docs/replicable-mean.md)."""
+    with precise():
+        sigma = Decimal(rewards.sigma)
+        return sigma * Decimal(2).sqrt() if rewards.kind == "subgaussian" else 2 * sigma / PI.sqrt()
+
+
 def undecided_batches(widths: Sequence[Decimal], blowup: int, reach: float) -> int:
     """M: the most batches in whose window [U/2, U + 2 U/sqrt(beta)] one and the same gap can lie (Lemma 2).
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
+
+import numpy as np
 
 from banditto.arrays import FloatArray, IntArray
 from banditto.noise import Noise
 from banditto.rewards import Rewards
+
+# A single reward for compiled loops: from the arm, the law's parameters (K, P), the pair's noise key and the round.
+RewardKernel = Callable[[int, FloatArray, np.uint64, int], float]
 
 
 class Environment(Protocol):
@@ -21,14 +27,25 @@ class Environment(Protocol):
         """The expected reward of each arm."""
 
     @property
+    def variances(self) -> tuple[float, ...]:
+        """The variance of one reward of each arm."""
+
+    @property
+    def largest_count(self) -> int:
+        """The most pulls of one arm that `draw` adds up in one batch."""
+
+    @property
     def rewards(self) -> Rewards:
         """What may be assumed of the rewards."""
 
     def draw(self, pulls: IntArray, noise: Noise) -> FloatArray:
         """The summed rewards of `pulls` pulls per (replicate, arm), drawn exactly; zero where there are none."""
 
-    def round_law(self) -> tuple[bool, float]:
-        """Single rewards for compiled loops: (valued 0 or 1, standard deviation if Gaussian)."""
+    def round_kernel(self) -> RewardKernel:
+        """A single reward, compiled."""
+
+    def round_parameters(self) -> FloatArray:
+        """Numbers handed to the kernel, a row per arm; shape (K, P)."""
 
     def to_dict(self) -> dict[str, Any]:
         """Name and parameters."""

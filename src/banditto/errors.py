@@ -40,6 +40,15 @@ class WorkerError(BandittoError):
     code = "worker"
 
 
+class MissingExtra(BandittoError, ImportError):
+    """Something needs a library that only an optional extra of banditto installs."""
+
+    code = "missing-extra"
+
+    def __init__(self, what: str, library: str, extra: str) -> None:
+        super().__init__(f"{what} needs {library}, which is not installed: pip install 'banditto[{extra}]'")
+
+
 class ShortHorizonWarning(UserWarning):
     """The horizon is too short for the policy to drop any arm: replicable, and useless."""
 

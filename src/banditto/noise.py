@@ -7,6 +7,8 @@ is therefore reproducible for given library versions, while coins and decisions 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from banditto.arrays import FloatArray, IntArray, WordArray
@@ -16,6 +18,7 @@ from banditto.coins import address_key, philox_words
 LARGEST_COUNT = 10**13
 
 SIDES = ("first", "second")
+_PIECE = 1 << 18  # single draws that are in memory at once: two megabytes
 
 
 class Noise:
@@ -36,6 +39,40 @@ class Noise:
         for _ in range(pieces):
             total += self._generator.binomial(LARGEST_COUNT, probability, size)
         return total
+
+    def multinomial(self, count: int, probabilities: Sequence[float], size: int) -> IntArray:
+        """`size` draws of how often each of several values comes up in `count` trials; shape (R, values)."""
+        counts = np.empty((size, len(probabilities)), dtype=np.int64)
+        left = np.full(size, count, dtype=np.int64)
+        tail = 1.0
+        for index, probability in enumerate(probabilities[:-1]):
+            share = min(max(probability / tail, 0.0), 1.0) if tail > 0.0 else 1.0
+            counts[:, index] = self._binomials(left, share)
+            left -= counts[:, index]
+            tail -= probability
+        counts[:, -1] = left
+        return counts
+
+    def _binomials(self, counts: IntArray, probability: float) -> IntArray:
+        """One draw of Binomial(count, probability) for each count."""
+        total = np.zeros_like(counts)
+        left = counts.copy()
+        while int(left.max(initial=0)) > LARGEST_COUNT:
+            piece = np.minimum(left, LARGEST_COUNT)
+            total += self._generator.binomial(piece, probability)
+            left -= piece
+        return total + self._generator.binomial(left, probability)
+
+    def beta_sums(self, a: float, b: float, count: int, size: int) -> FloatArray:
+        """`size` sums of `count` draws of Beta(a, b), made in pieces so that memory does not grow with the count."""
+        sums = np.zeros(size, dtype=np.float64)
+        rows = max(1, _PIECE // count)
+        for start in range(0, size, rows):
+            end = min(size, start + rows)
+            for first in range(0, count, _PIECE):
+                piece = min(_PIECE, count - first)
+                sums[start:end] += self._generator.beta(a, b, (end - start, piece)).sum(axis=1)
+        return sums
 
     def normal(self, size: int) -> FloatArray:
         """`size` standard normal draws."""

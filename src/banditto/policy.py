@@ -27,8 +27,9 @@ from banditto.protocol import Plain
 from banditto.rewards import Rewards
 from banditto.text import html_table, short, text_table
 
-# What a per-round policy sees of each arm: pulls n, summed rewards, their average, and 1/n (0 before the first pull).
-Record = tuple[IntArray, FloatArray, FloatArray, FloatArray]
+# What a per-round policy sees of each arm: pulls n, summed rewards, their average, 1/n (0 before the first pull), and
+# a number of its own (0 at first), the only one that it may write to.
+Record = tuple[IntArray, FloatArray, FloatArray, FloatArray, FloatArray]
 Kernel = Callable[[Record, int, FloatArray, np.uint64], int]
 S = TypeVar("S")
 
@@ -45,7 +46,8 @@ class Term(NamedTuple):
 class Guarantee:
     """A bound on the probability that two executions differ, term by term.
 
-    `holds` says whether the proof's total is at most rho, compared in exact arithmetic before rounding.
+    `holds` says whether the proof's total is at most rho, compared in exact arithmetic before rounding. With a
+    `promised_gap` it holds only where one arm is better than all others by at least that; `on` checks it.
     """
 
     terms: tuple[Term, ...]
@@ -53,15 +55,33 @@ class Guarantee:
     rho: float
     holds: bool
     note: str = ""
+    promised_gap: float | None = None
 
     @classmethod
-    def of(cls, terms: Sequence[tuple[str, Decimal, str]], rho: float, note: str = "") -> Self:
+    def of(
+        cls,
+        terms: Sequence[tuple[str, Decimal, str]],
+        rho: float,
+        note: str = "",
+        promised_gap: float | None = None,
+    ) -> Self:
         """Add exact terms up and round each, and the total, upwards."""
         with precise():
             total = sum((value for _, value, _ in terms), Decimal(0))
             holds = total <= written(rho)
         rounded = tuple(Term(name, float_above(value), statement) for name, value, statement in terms)
-        return cls(rounded, float_above(total), rho, holds, note)
+        return cls(rounded, float_above(total), rho, holds, note, promised_gap)
+
+    def on(self, means: Sequence[float]) -> Guarantee:
+        """What is proved for arms with these means: the same, or nothing if they break the promise."""
+        if self.promised_gap is None:
+            return self
+        with precise():
+            best, second = sorted((written(mean) for mean in means), reverse=True)[:2]
+            if best - second >= written(self.promised_gap):
+                return self
+        statement = f"the best arm leads by {best - second:.6g}, promised were {self.promised_gap:g}"
+        return Guarantee.of([("promise broken", Decimal(1), statement)], self.rho, self.note, self.promised_gap)
 
     def _rows(self) -> list[tuple[str, str, str]]:
         rows = [(term.name, short(term.value), term.statement) for term in self.terms]
@@ -79,7 +99,14 @@ class Guarantee:
     def to_dict(self) -> dict[str, Any]:
         """The same as plain data."""
         terms = [term._asdict() for term in self.terms]
-        return {"terms": terms, "total": self.total, "rho": self.rho, "holds": self.holds, "note": self.note}
+        return {
+            "terms": terms,
+            "total": self.total,
+            "rho": self.rho,
+            "holds": self.holds,
+            "promised_gap": self.promised_gap,
+            "note": self.note,
+        }
 
 
 @dataclass(frozen=True)
@@ -127,8 +154,9 @@ class Configured(Protocol):
         """Raise `InvalidArgument` for rewards that the policy was not made for."""
 
 
-class Policy(Configured, Protocol[S]):
-    """A replicable, batched policy; `S` is its state."""
+@runtime_checkable
+class BatchedPolicy(Configured, Protocol[S]):
+    """A policy that works in batches, replicable or not; `S` is its state."""
 
     @property
     def arms(self) -> int:
@@ -138,10 +166,6 @@ class Policy(Configured, Protocol[S]):
     def horizon(self) -> int:
         """The number of pulls in one execution."""
 
-    @property
-    def rho(self) -> float:
-        """The largest allowed probability that two executions differ."""
-
     def init(self, replicates: int) -> S:
         """The state before the first batch."""
 
@@ -150,6 +174,15 @@ class Policy(Configured, Protocol[S]):
 
     def decide(self, state: S, totals: FloatArray, coins: Coins) -> S:
         """The state after the batch just planned brought these totals."""
+
+
+@runtime_checkable
+class Policy(BatchedPolicy[S], Protocol[S]):
+    """A replicable policy."""
+
+    @property
+    def rho(self) -> float:
+        """The largest allowed probability that two executions differ."""
 
     def guarantee(self) -> Guarantee:
         """The proof, evaluated."""
@@ -165,8 +198,11 @@ class Policy(Configured, Protocol[S]):
 class RoundPolicy(Configured, Protocol):
     """An ordinary policy that chooses round by round, in compiled code."""
 
-    def parameters(self) -> FloatArray:
-        """Numbers handed to the kernel."""
+    def parameters(self, arms: int, horizon: int) -> FloatArray:
+        """Numbers handed to the kernel, on a problem of this size."""
 
     def kernel(self) -> Kernel:
         """Compiled choice of an arm from the record of all arms, the round, the parameters and a coin key."""
+
+
+AnyPolicy = BatchedPolicy[Any] | RoundPolicy

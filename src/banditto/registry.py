@@ -13,3 +13,5 @@ class Entry(NamedTuple):
     summary: str
     source: str = ""
     constants: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()  # arguments of its own: a policy cannot do without, an environment can
+    reads_file: bool = False

@@ -14,15 +14,15 @@ from __future__ import annotations
 from decimal import Decimal
 from fractions import Fraction
 from math import floor
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from banditto.coins import Coins
+from banditto.confidence import mean_noise
 from banditto.errors import InvalidArgument
-from banditto.exact import PI, ceiling, float_above, integer, open_unit, precise, real, written
+from banditto.exact import ceiling, float_above, integer, open_unit, precise, real, written
 from banditto.policy import Guarantee
+from banditto.replicable import Constants
 from banditto.rewards import RewardKind, Rewards
-
-Constants = Literal["certified", "paper"]
 
 # The offset is a multiple of 2^-53, so an interval holds one with probability at most its length plus this.
 _OFFSET_STEP = Decimal(2) ** -53
@@ -133,10 +133,3 @@ class _Grid(NamedTuple):
                 radius,
                 [("different cells", crossing, "kappa/(alpha sqrt n): a boundary between"), resolution],
             )
-
-
-def mean_noise(rewards: Rewards) -> Decimal:
-    """kappa with E|v - v'| <= kappa / sqrt(n) for two independent means of n rewards (docs/replicable-mean.md)."""
-    with precise():
-        sigma = Decimal(rewards.sigma)
-        return sigma * Decimal(2).sqrt() if rewards.kind == "subgaussian" else 2 * sigma / PI.sqrt()

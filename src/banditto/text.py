@@ -8,12 +8,13 @@ from html import escape
 Row = Sequence[object]
 
 
-def text_table(header: Row, rows: Sequence[Row]) -> str:
-    """Columns aligned with spaces; numbers to the right, the rest to the left."""
+def text_table(header: Row, rows: Sequence[Row], align: str = "") -> str:
+    """Columns aligned with spaces: by `align` ("llr"), or else numbers to the right and the rest to the left."""
     cells = [[str(cell) for cell in row] for row in (header, *rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
     numeric = [
-        all(isinstance(row[column], int | float) for row in rows) and bool(rows) for column in range(len(header))
+        align[column] == "r" if align else bool(rows) and all(isinstance(row[column], int | float) for row in rows)
+        for column in range(len(header))
     ]
     lines = [
         "  ".join(

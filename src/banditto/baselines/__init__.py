@@ -7,10 +7,15 @@ from typing import TYPE_CHECKING
 from banditto.registry import Entry
 
 if TYPE_CHECKING:
+    from banditto.baselines.batched_elimination import BatchedElimination
+    from banditto.baselines.gaussian_thompson import GaussianThompson
+    from banditto.baselines.kl_ucb import KLUCB
+    from banditto.baselines.moss import MOSS
+    from banditto.baselines.successive_elimination import SuccessiveElimination
     from banditto.baselines.thompson import Thompson
     from banditto.baselines.ucb1 import UCB1
 
-__all__ = ["UCB1", "Thompson"]
+__all__ = ["KLUCB", "MOSS", "UCB1", "BatchedElimination", "GaussianThompson", "SuccessiveElimination", "Thompson"]
 
 REGISTRY = {
     "ucb1": Entry(
@@ -19,10 +24,40 @@ REGISTRY = {
         summary="the arm with the largest upper confidence bound",
         source="Auer, Cesa-Bianchi and Fischer 2002",
     ),
+    "kl-ucb": Entry(
+        module="banditto.baselines.kl_ucb",
+        class_name="KLUCB",
+        summary="the largest mean that an arm's rewards do not contradict",
+        source="Garivier and Cappe 2011",
+    ),
+    "moss": Entry(
+        module="banditto.baselines.moss",
+        class_name="MOSS",
+        summary="confidence bounds that shrink with an arm's share of the horizon",
+        source="Audibert and Bubeck 2009",
+    ),
     "thompson": Entry(
         module="banditto.baselines.thompson",
         class_name="Thompson",
         summary="the arm with the largest sample from its Beta posterior",
         source="Thompson 1933; Agrawal and Goyal 2012",
+    ),
+    "gaussian-thompson": Entry(
+        module="banditto.baselines.gaussian_thompson",
+        class_name="GaussianThompson",
+        summary="the arm with the largest sample from its normal posterior",
+        source="Korda, Kaufmann and Munos 2013",
+    ),
+    "successive-elimination": Entry(
+        module="banditto.baselines.successive_elimination",
+        class_name="SuccessiveElimination",
+        summary="survivors in turn, dropped once clearly behind",
+        source="Even-Dar, Mannor and Mansour 2006",
+    ),
+    "batched-elimination": Entry(
+        module="banditto.baselines.batched_elimination",
+        class_name="BatchedElimination",
+        summary="successive elimination in a few batches (BaSE)",
+        source="Gao, Han, Ren and Zhou 2019",
     ),
 }

@@ -8,7 +8,6 @@ Departs  sigma = 1/2 is the paper's sqrt(2 log t / n); other subgaussian rewards
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,52 +15,24 @@ import numpy as np
 from numba import njit
 
 from banditto.arrays import FloatArray
-from banditto.exact import scale
+from banditto.baselines.scaled import Scaled
 from banditto.policy import Kernel, Record
-from banditto.protocol import Plain, Protocol, fraction, from_fraction
-from banditto.rewards import Rewards
 
 
 @dataclass(frozen=True, kw_only=True)
-class UCB1:
+class UCB1(Scaled):
     """Plays each arm once, then the largest mean + 2 sigma sqrt(2 log(t) / n)."""
-
-    sigma: float = 0.5
 
     name: ClassVar[str] = "ucb1"
     decision_version: ClassVar[int] = 1
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sigma", scale(self.sigma, "sigma"))
-
-    @classmethod
-    def made_for(cls, rewards: Rewards) -> UCB1:
-        """With the scale of the rewards."""
-        return cls(sigma=rewards.sigma)
-
-    @classmethod
-    def from_protocol(cls, protocol: Protocol) -> UCB1:
-        """With a protocol's settings."""
-        return cls(sigma=from_fraction(protocol.settings.get("sigma"), "sigma"))
-
-    def parameters(self) -> FloatArray:
+    def parameters(self, arms: int, horizon: int) -> FloatArray:
         """The factor of log(t) under the root."""
         return np.array([8.0 * self.sigma**2])
 
     def kernel(self) -> Kernel:
         """The formula, compiled."""
         return choose
-
-    def check_rewards(self, rewards: Rewards) -> None:
-        """Any rewards will do."""
-
-    def settings(self) -> Mapping[str, Plain]:
-        """What the user chose."""
-        return {"sigma": fraction(self.sigma)}
-
-    def resolved(self) -> Mapping[str, Plain]:
-        """Nothing beyond the settings."""
-        return {}
 
 
 @njit(cache=True, forceinline=True, error_model="numpy")

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from banditto.cli.certify import certify
+from banditto.cli.compare import compare
 from banditto.cli.output import EXIT_OK, EXIT_PIPE, EXIT_USAGE, print_error
 from banditto.cli.policies import policies
 from banditto.errors import BandittoError
@@ -23,6 +24,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 ok, 2 usage, 3 a check failed or is inconclusive, 4 conflict, 130 interrupted.",
 )
+app.command()(compare)
 app.command()(certify)
 app.command()(policies)
 
@@ -63,7 +65,7 @@ def run(given: list[str]) -> int:
 
 def _failed(error: Exception, given: list[str]) -> int:
     with contextlib.suppress(OSError):  # stderr may be gone as well
-        print_error(error, as_json="--json" in given)
+        print_error(error, given)
     return EXIT_USAGE
 
 

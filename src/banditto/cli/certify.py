@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -23,8 +23,8 @@ from banditto.cli.output import (
 )
 from banditto.environment import Environment
 from banditto.errors import InvalidArgument
-from banditto.exact import open_unit
-from banditto.policy import Policy, RoundPolicy
+from banditto.exact import open_unit, real
+from banditto.policy import AnyPolicy
 from banditto.protocol import Protocol
 from banditto.provenance import provenance
 
@@ -36,14 +36,15 @@ PolicyArgument = Annotated[
 
 def certify(
     policy: PolicyArgument,
-    means: parameters.Means,
+    means: parameters.Means = None,
     horizon: parameters.Horizon = None,
     rho: parameters.Rho = None,
-    pairs: parameters.Pairs = "1000",
-    environment: parameters.EnvironmentOption = "bernoulli",
+    gap: parameters.Gap = None,
+    pairs: parameters.Pairs = None,
+    environment: parameters.EnvironmentOption = None,
     seed: parameters.Seed = None,
     noise_seed: parameters.NoiseSeed = None,
-    confidence: parameters.Confidence = "0.95",
+    confidence: parameters.Confidence = None,
     jobs: parameters.Jobs = "1",
     out: parameters.Out = None,
     as_json: parameters.Json = False,
@@ -56,7 +57,7 @@ def certify(
     from banditto import certification  # numerical libraries are loaded once there is work for them
 
     with collected_warnings() as warnings:
-        problem = _problem(policy, means, environment, horizon, rho, seed)
+        problem = _problem(policy, means, environment or "bernoulli", horizon, rho, seed, gap)
     if not quiet and not as_json:
         print_warnings(warnings)
     with output_directory(parameters.folder(out), FILES) as folder:
@@ -69,8 +70,8 @@ def certify(
                     rho=problem.rho,
                     seed=problem.seed,
                     noise_seed=None if noise_seed is None else parameters.count(noise_seed, "noise_seed"),
-                    pairs=parameters.count(pairs, "pairs"),
-                    confidence=open_unit(confidence, "confidence"),
+                    pairs=1000 if pairs is None else parameters.count(pairs, "pairs"),
+                    confidence=0.95 if confidence is None else open_unit(confidence, "confidence"),
                     jobs=parameters.count(jobs, "jobs"),
                     progress=progress,
                 )
@@ -95,7 +96,7 @@ def certify(
 
 
 class _Problem(NamedTuple):
-    policy: Policy[Any] | RoundPolicy
+    policy: AnyPolicy
     environment: Environment
     horizon: int | None
     rho: float | None
@@ -103,26 +104,37 @@ class _Problem(NamedTuple):
 
 
 def _problem(
-    spec: str, means: str, environment: str, horizon: str | None, rho: str | None, seed: str | None
+    spec: str,
+    means: str | None,
+    environment: str,
+    horizon: str | None,
+    rho: str | None,
+    seed: str | None,
+    gap: str | None,
 ) -> _Problem:
     """What to run, from a policy's name and flags, or from a protocol file (whose values flags may only repeat)."""
-    from banditto.catalogue import build_environment, build_policy, policy_of
+    from banditto.catalogue import build_environment, build_policy, policy_of, takes_option
 
-    world = build_environment(environment, parameters.numbers(means, "means"))
+    world = build_environment(environment, None if means is None else parameters.numbers(means, "means"))
     length = None if horizon is None else parameters.count(horizon, "horizon")
     share = None if rho is None else open_unit(rho, "rho")
     root = None if seed is None else parameters.count(seed, "seed")
+    lead = None if gap is None else real(gap, "gap", "a number above 0")
     if spec.endswith((".toml", ".json")):
         protocol = Protocol.load(spec)
-        if root is not None and root != protocol.seed:
-            raise InvalidArgument("seed", root, f"{protocol.seed}, the protocol's own, or none")
-        for name, given, own in (("horizon", length, protocol.horizon), ("rho", share, float(protocol.rho))):
-            if given is not None and given != own:
-                raise InvalidArgument(name, given, f"{own}, the protocol's own, or none")
+        own = {"horizon": protocol.horizon, "rho": float(protocol.rho), "seed": protocol.seed}
+        if "gap" in protocol.settings:
+            own["gap"] = real(str(protocol.settings["gap"]), "gap")
+        for name, given in (("seed", root), ("horizon", length), ("rho", share), ("gap", lead)):
+            if given is not None and given != own.get(name):
+                allowed = f"{own[name]}, the protocol's own, or none" if name in own else "none: the protocol has none"
+                raise InvalidArgument(name, given, allowed)
         return _Problem(policy_of(protocol), world, protocol.horizon, float(protocol.rho), protocol.seed)
     if length is None:
         raise InvalidArgument("horizon", "nothing", "an integer, such as 1e8")
     if share is None:
         raise InvalidArgument("rho", "nothing", "a number between 0 and 1, both excluded")
-    policy = build_policy(spec, arms=len(world.means), horizon=length, rho=share, environment=world)
+    policy = build_policy(spec, arms=len(world.means), horizon=length, rho=share, environment=world, gap=lead)
+    if lead is not None and not takes_option(spec, "gap"):
+        raise InvalidArgument("gap", lead, f"none, because {spec} does not need one")
     return _Problem(policy, world, length, share, root or 0)

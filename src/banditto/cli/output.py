@@ -9,7 +9,7 @@ import os
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,11 @@ import typer
 from banditto.engine.blocks import Progress
 from banditto.errors import InvalidArgument, ShortHorizonWarning
 
-_OPTIONS = ("means", "environment", "horizon", "rho", "pairs", "seed", "noise_seed", "confidence", "jobs", "out")
+_OPTIONS = {
+    *("means", "environment", "horizon", "rho", "gap", "pairs", "rounds", "policies", "seed", "noise_seed"),
+    *("confidence", "jobs", "out"),
+}
+_ARGUMENTS = {"policy": "POLICY", "protocol": "POLICY", "study": "STUDY"}
 
 EXIT_OK, EXIT_USAGE, EXIT_CHECK, EXIT_CONFLICT, EXIT_INTERRUPTED, EXIT_PIPE = 0, 2, 3, 4, 130, 141
 
@@ -29,11 +33,11 @@ def print_json(content: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(content, indent=2, allow_nan=False) + "\n")
 
 
-def print_error(error: Exception, as_json: bool) -> None:
-    """One line on stderr, or one object: code, argument, given, allowed, message."""
+def print_error(error: Exception, command: list[str]) -> None:
+    """One line on stderr, or with `--json` one object: code, argument, given, allowed, message."""
     argument = given = allowed = None
     if isinstance(error, InvalidArgument):
-        argument, given, allowed = option_name(error.argument), error.given, error.allowed
+        argument, given, allowed = option_name(error.argument, command), error.given, error.allowed
         message = f"{argument}: got {given}, allowed: {allowed}"
     elif isinstance(error, typer.TyperException):
         message = " ".join(error.format_message().split())
@@ -45,7 +49,7 @@ def print_error(error: Exception, as_json: bool) -> None:
         message = str(error)
     if not message:
         return  # the help has been printed instead
-    if as_json:
+    if "--json" in command:
         code = getattr(error, "code", "usage")
         fields = {"code": code, "argument": argument, "given": given, "allowed": allowed, "message": message}
         sys.stderr.write(json.dumps(fields) + "\n")
@@ -53,10 +57,12 @@ def print_error(error: Exception, as_json: bool) -> None:
         sys.stderr.write(f"banditto: error: {message}\n")
 
 
-def option_name(argument: str) -> str:
+def option_name(argument: str, command: list[str]) -> str:
     """A library argument as it is written on the command line; what is inside a file keeps its name."""
-    if argument in ("policy", "protocol"):
-        return "POLICY"
+    if argument == "policy" and "compare" in command[:1]:
+        argument = "policies"
+    if argument in _ARGUMENTS:
+        return _ARGUMENTS[argument]
     return "--" + argument.replace("_", "-") if argument in _OPTIONS else argument
 
 
@@ -77,13 +83,14 @@ def print_warnings(lines: list[str]) -> None:
 
 
 @contextmanager
-def progress_bar(label: str, quiet: bool) -> Iterator[Progress | None]:
-    """A bar with rate and estimate on a terminal's stderr; nothing elsewhere or when quiet."""
+def progress_bars(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
+    """A bar for each label, with rate and estimate, on a terminal's stderr; nothing elsewhere or when quiet."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.markup import escape
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
     columns = (
         TextColumn("{task.description}"),
@@ -92,14 +99,25 @@ def progress_bar(label: str, quiet: bool) -> Iterator[Progress | None]:
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(label, total=None, rate="")
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        tasks: dict[str, TaskID] = {}
 
-        def show(done: int, total: int) -> None:
-            speed = bar.tasks[task].speed
-            bar.update(task, completed=done, total=total, rate="" if speed is None else f"{speed:,.0f} pairs/s")
+        def show(label: str, done: int, total: int) -> None:
+            if label not in tasks:
+                tasks[label] = bars.add_task(escape(label), total=None, rate="")
+            speed = bars.tasks[tasks[label]].speed
+            unit = "figures" if label == "report" else "pairs"
+            rate = "" if speed is None else f"{speed:,.0f} {unit}/s"
+            bars.update(tasks[label], completed=done, total=total, rate=rate)
 
         yield show
+
+
+@contextmanager
+def progress_bar(label: str, quiet: bool) -> Iterator[Progress | None]:
+    """One bar."""
+    with progress_bars(quiet) as show:
+        yield None if show is None else lambda done, total: show(label, done, total)
 
 
 @contextmanager
@@ -134,15 +152,17 @@ def _remove_empty(folders: list[Path]) -> None:
         folder.rmdir()
 
 
-def write_together(folder: Path, contents: dict[str, str]) -> None:
+def write_together(folder: Path, contents: Mapping[str, str | bytes]) -> None:
     """All files whole, or none: written beside their places first, then moved into them."""
     written: dict[Path, Path] = {}
     try:
-        for name, text in contents.items():
-            handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{name}.")
-            written[Path(temporary)] = folder / name
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
+        for name, content in contents.items():
+            path = folder / name
+            path.parent.mkdir(exist_ok=True)
+            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+            written[Path(temporary)] = path
+            with os.fdopen(handle, "wb") as file:
+                file.write(content.encode() if isinstance(content, str) else content)
             Path(temporary).chmod(0o644)
         for temporary_path, path in written.items():
             temporary_path.replace(path)

@@ -10,15 +10,24 @@ import typer
 from banditto.errors import InvalidArgument
 from banditto.exact import parsed_integer, real
 
-Means = Annotated[str, typer.Option("--means", metavar="X,X,...", help="Expected reward of each arm.")]
+Means = Annotated[str | None, typer.Option("--means", metavar="X,X,...", help="Expected reward of each arm.")]
 EnvironmentOption = Annotated[
-    str, typer.Option("--environment", metavar="KIND", help="bernoulli, gaussian or gaussian:SIGMA.")
+    str | None,
+    typer.Option(
+        "--environment",
+        metavar="KIND",
+        help="bernoulli (default), gaussian:SIGMA, beta:CONCENTRATION, discrete:FILE (which has its own means).",
+    ),
+]
+Gap = Annotated[
+    str | None,
+    typer.Option("--gap", metavar="X", help="The best arm's promised lead, for explore-then-commit."),
 ]
 Horizon = Annotated[str | None, typer.Option("--horizon", metavar="N", help="Pulls per execution: 1e8 or 100_000_000.")]
 Rho = Annotated[
     str | None, typer.Option("--rho", metavar="X", help="Largest allowed probability that two executions differ.")
 ]
-Pairs = Annotated[str, typer.Option("--pairs", metavar="N", help="Pairs of executions to play.")]
+Pairs = Annotated[str | None, typer.Option("--pairs", metavar="N", help="Pairs of executions to play (default: 1000).")]
 Seed = Annotated[
     str | None,
     typer.Option("--seed", metavar="N", help="Seed of the shared coins (default: 0)."),
@@ -27,7 +36,9 @@ NoiseSeed = Annotated[
     str | None,
     typer.Option("--noise-seed", metavar="N", help="Seed of the rewards (default: derived from --seed)."),
 ]
-Confidence = Annotated[str, typer.Option("--confidence", metavar="X", help="Level of the exact interval.")]
+Confidence = Annotated[
+    str | None, typer.Option("--confidence", metavar="X", help="Level of the exact interval (default: 0.95).")
+]
 Jobs = Annotated[str, typer.Option("--jobs", metavar="N", envvar="BANDITTO_JOBS", help="Worker processes.")]
 Out = Annotated[
     str | None, typer.Option("--out", metavar="DIR", help="Write certificate.json and protocol.toml there.")
@@ -54,5 +65,13 @@ def numbers(text: str, argument: str) -> list[float]:
     """`0.9,0.8,0.7` as a list."""
     parts = [part.strip() for part in text.split(",")]
     if not all(parts):
-        raise InvalidArgument(argument, text, "numbers separated by commas, such as 0.9,0.8,0.7")
+        raise InvalidArgument(argument, repr(text), "numbers separated by commas, such as 0.9,0.8,0.7")
     return [real(part, argument, "numbers separated by commas, such as 0.9,0.8,0.7") for part in parts]
+
+
+def words(text: str, argument: str) -> list[str]:
+    """`ucb1,thompson` as a list."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(parts):
+        raise InvalidArgument(argument, repr(text), "names separated by commas, such as random-threshold,ucb1")
+    return parts

@@ -17,14 +17,14 @@ from banditto.engine.pairs import PAIRS_PER_BLOCK, PairCounts, Study, pseudo_reg
 from banditto.environment import Environment
 from banditto.errors import ContractError
 from banditto.noise import Noise
-from banditto.policy import Policy
+from banditto.policy import BatchedPolicy
 from banditto.trajectory import Run, Trajectory
 
 
 class Execution:
     """Many executions of one policy in step; `advance` plays one batch, `pulls` counts per (replicate, arm)."""
 
-    def __init__(self, policy: Policy[Any], environment: Environment, coins: Coins, noise: Noise) -> None:
+    def __init__(self, policy: BatchedPolicy[Any], environment: Environment, coins: Coins, noise: Noise) -> None:
         self._policy = policy
         self._environment = environment
         self._coins = coins
@@ -60,7 +60,7 @@ class Execution:
         return plan
 
 
-def executions(study: Study, policy: Policy[Any], block: int) -> tuple[Execution, Execution]:
+def executions(study: Study, policy: BatchedPolicy[Any], block: int) -> tuple[Execution, Execution]:
     """Both sides of a block of pairs: the same coins, fresh noise."""
     coins = Coins(study.seed, block * PAIRS_PER_BLOCK, PAIRS_PER_BLOCK)
     first, second = (Noise(study.noise_seed, side, block) for side in (0, 1))
@@ -70,24 +70,36 @@ def executions(study: Study, policy: Policy[Any], block: int) -> tuple[Execution
     )
 
 
-def run_block(study: Study, policy: Policy[Any], block: int, keep: int) -> PairCounts:
+def run_block(study: Study, policy: BatchedPolicy[Any], block: int, keep: int) -> PairCounts:
     """Play a whole block of pairs and count the first `keep` of them."""
     first, second = executions(study, policy, block)
     diverged = np.zeros(PAIRS_PER_BLOCK, dtype=np.int64)  # batch of first divergence, 0 for none
+    pulls = np.zeros(PAIRS_PER_BLOCK, dtype=np.int64)  # and the number of the first pull that differs
     for batch in count(1):
         plan, other = first.advance(), second.advance()
         if plan is None and other is None:
             break
         # a side that is done pulls nothing
-        apart = (0 if plan is None else plan) != (0 if other is None else other)
+        one, two = (np.zeros_like(first.pulls) if p is None else p for p in (plan, other))
+        apart = one != two
         if np.any(apart):
-            diverged[np.any(apart, axis=1) & (diverged == 0)] = batch
+            rows = np.flatnonzero(np.any(apart, axis=1) & (diverged == 0))
+            diverged[rows] = batch
+            pulls[rows] = (first.pulls[rows] - one[rows]).sum(axis=1) + _common_pulls(one[rows], two[rows]) + 1
     means = study.environment.means
     regrets = pseudo_regret(first.pulls, means), pseudo_regret(second.pulls, means)
-    return PairCounts.of(diverged, regrets, keep)
+    return PairCounts.of(diverged, pulls, regrets, keep)
 
 
-def pair_trajectories(study: Study, policy: Policy[Any], pair: int) -> tuple[Trajectory, Trajectory]:
+def _common_pulls(plan: IntArray, other: IntArray) -> IntArray:
+    """How many pulls two plans (R, K) begin with in common, arms in ascending order; shape (R,)."""
+    first = np.argmax(plan != other, axis=1)[:, np.newaxis]  # the first arm that they pull unequally often
+    shared = np.where(np.arange(plan.shape[1]) <= first, np.minimum(plan, other), 0)
+    common: IntArray = shared.sum(axis=1)
+    return common
+
+
+def pair_trajectories(study: Study, policy: BatchedPolicy[Any], pair: int) -> tuple[Trajectory, Trajectory]:
     """The two trajectories of one pair, the same ones that `run_block` counts."""
     block, row = divmod(pair, PAIRS_PER_BLOCK)
     first, second = (_trajectory(side, row) for side in executions(study, policy, block))

@@ -108,6 +108,16 @@ def _finished(state: tuple[PairCounts, int], waiting: dict[int, Future[PairCount
     return counts
 
 
+def submitted(executor: Executor, call: Callable[..., T], *arguments: Any) -> Future[T]:
+    """Send a call to an executor.
+
+    A worker is started by a submission and inherits the signal mask: Ctrl-C, which reaches the whole process group,
+    then cannot end a worker while it still imports. The parent gets a blocked signal a moment later.
+    """
+    with _interrupts_held():
+        return executor.submit(call, *arguments)
+
+
 class _Inline(Executor):
     """Runs each call at once, in this process."""
 
@@ -121,22 +131,19 @@ class _Workers:
     """An executor, how many blocks may wait in it, and the processes that are ours to end."""
 
     def __init__(self, executor: Executor, queued: int) -> None:
-        self._executor = executor
+        self.executor = executor
         self._others = set(multiprocessing.active_children())
         self.queued = queued
 
     def submit(self, call: Callable[..., PairCounts], *arguments: Any) -> Future[PairCounts]:
-        # A worker is started by a submission and inherits the signal mask: Ctrl-C, which reaches the whole process
-        # group, then cannot end a worker while it still imports. The parent gets a blocked signal a moment later.
-        with _interrupts_held():
-            return self._executor.submit(call, *arguments)
+        return submitted(self.executor, call, *arguments)
 
     def abandon(self) -> None:
         """Do not wait for blocks that nobody will read."""
-        if isinstance(self._executor, ProcessPoolExecutor):
+        if isinstance(self.executor, ProcessPoolExecutor):
             for process in set(multiprocessing.active_children()) - self._others:
                 process.terminate()
-            self._executor.shutdown(wait=False, cancel_futures=True)
+            self.executor.shutdown(wait=False, cancel_futures=True)
 
 
 @contextmanager
@@ -158,6 +165,16 @@ def _workers(jobs: int, executor: Executor | None) -> Iterator[_Workers]:
         workers.abandon()
         raise
     pool.shutdown()
+
+
+@contextmanager
+def shared_workers(jobs: int, executor: Executor | None) -> Iterator[Executor | None]:
+    """One pool for several runs in a row; None for a single job."""
+    if executor is not None or jobs == 1:
+        yield executor
+        return
+    with _workers(jobs, None) as workers:
+        yield workers.executor
 
 
 @contextmanager

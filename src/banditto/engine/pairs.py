@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from banditto.errors import InvalidArgument
 from banditto.exact import integer
 from banditto.horizons import LONGEST_HORIZON, LONGEST_ROUND_HORIZON, checked_arms, checked_horizon
 from banditto.noise import derived_noise_seed
-from banditto.policy import Policy, RoundPolicy
+from banditto.policy import AnyPolicy, RoundPolicy
 
 PAIRS_PER_BLOCK = 2048  # of batched policies; part of the noise's address: another size gives other rewards
 PAIRS_PER_ROUND_BLOCK = 4  # of per-round policies; a unit of work, on which no result depends
@@ -29,7 +28,7 @@ _EXAMPLES = {"policy": "RandomThreshold(arms=3, horizon=10**8, rho=0.1)", "envir
 class Study:
     """What is run: one policy on one environment with one pair of seeds. Sent to workers."""
 
-    policy: Policy[Any] | RoundPolicy
+    policy: AnyPolicy
     environment: Environment
     horizon: int
     seed: int
@@ -37,7 +36,7 @@ class Study:
 
 
 def study_of(
-    policy: Policy[Any] | RoundPolicy,
+    policy: AnyPolicy,
     environment: Environment,
     *,
     seed: int,
@@ -108,18 +107,20 @@ class PairCounts:
 
     pairs: int = 0
     mismatches: int = 0
-    first_divergence: Counter[int] = field(default_factory=Counter)
+    first_divergence: Counter[int] = field(default_factory=Counter)  # by batch, or by round
+    first_pull: Counter[int] = field(default_factory=Counter)  # by the number of the first pull that differs
     regret: Moments = field(default_factory=Moments)
 
     @classmethod
-    def of(cls, diverged: IntArray, regrets: tuple[FloatArray, FloatArray], keep: int) -> PairCounts:
-        """From the batch of first divergence of each pair (0: none) and both sides' regrets, first `keep` pairs."""
-        diverged = diverged[:keep]
+    def of(cls, diverged: IntArray, pulls: IntArray, regrets: tuple[FloatArray, FloatArray], keep: int) -> PairCounts:
+        """From the batch and the pull of first divergence of each pair (0: none) and both sides' regrets."""
+        diverged, pulls = diverged[:keep], pulls[:keep]
         apart = diverged[diverged > 0]
         return cls(
             pairs=keep,
             mismatches=apart.size,
             first_divergence=Counter(apart.tolist()),
+            first_pull=Counter(pulls[diverged > 0].tolist()),
             # the two executions of a pair share their coins, so their average is the independent unit
             regret=Moments.of((regrets[0][:keep] + regrets[1][:keep]) / 2.0),
         )
@@ -130,6 +131,7 @@ class PairCounts:
             pairs=self.pairs + other.pairs,
             mismatches=self.mismatches + other.mismatches,
             first_divergence=self.first_divergence + other.first_divergence,
+            first_pull=self.first_pull + other.first_pull,
             regret=self.regret.plus(other.regret),
         )
 

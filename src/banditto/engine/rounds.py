@@ -15,8 +15,8 @@ from numba import njit
 
 from banditto.arrays import FloatArray, IntArray
 from banditto.coins import Coins
-from banditto.counter import normal, uniform
 from banditto.engine.pairs import PairCounts, Study, pseudo_regret
+from banditto.environment import RewardKernel
 from banditto.noise import round_keys
 from banditto.policy import Kernel, Record, RoundPolicy
 from banditto.trajectory import SEQUENCE, start_digest
@@ -40,17 +40,18 @@ class Execution:
 
     def __init__(self, study: Study, policy: RoundPolicy, side: int, pair: int) -> None:
         self._choose = policy.kernel()
-        self._parameters = policy.parameters()
-        self._means = np.array(study.environment.means)
-        self._binary, self._sigma = study.environment.round_law()
+        arms = len(study.environment.means)
+        self._parameters = policy.parameters(arms, study.horizon)
+        self._reward = study.environment.round_kernel()
+        self._law = study.environment.round_parameters()
         self._coin_key = Coins(study.seed, pair).words("rounds", 0)[0]
         self._noise_key = round_keys(study.noise_seed, side, pair, 1)[0]
         self._hasher = start_digest(SEQUENCE)
         self._run = np.array([-1, 0], dtype=np.int64)  # the run that is not finished yet: arm, length
         self._encoded: ByteBuffer = np.empty(ROUNDS_PER_CHUNK * 4 + 16, dtype=np.uint8)
-        self.pulls: IntArray = np.zeros(self._means.size, dtype=np.int64)
-        sums, averages, shares = (np.zeros(self._means.size, dtype=np.float64) for _ in range(3))
-        self._record: Record = (self.pulls, sums, averages, shares)
+        self.pulls: IntArray = np.zeros(arms, dtype=np.int64)
+        sums, averages, shares, memory = (np.zeros(arms, dtype=np.float64) for _ in range(4))
+        self._record: Record = (self.pulls, sums, averages, shares, memory)
         self.played = 0
 
     def advance(self, arms: ArmBuffer) -> None:
@@ -59,9 +60,8 @@ class Execution:
             self._choose,
             self._parameters,
             self._coin_key,
-            self._means,
-            self._binary,
-            self._sigma,
+            self._reward,
+            self._law,
             self._noise_key,
             self._record,
             self.played,
@@ -87,7 +87,7 @@ def run_block(study: Study, policy: RoundPolicy, start: int, keep: int) -> PairC
         diverged[row], runs = play_pair(study, policy, start + row)
         pulls[0, row], pulls[1, row] = runs[0].pulls, runs[1].pulls
     means = study.environment.means
-    return PairCounts.of(diverged, (pseudo_regret(pulls[0], means), pseudo_regret(pulls[1], means)), keep)
+    return PairCounts.of(diverged, diverged, (pseudo_regret(pulls[0], means), pseudo_regret(pulls[1], means)), keep)
 
 
 def play_pair(
@@ -121,30 +121,24 @@ def play_pair(
 _END = 0xFFFF  # no arm: ends the last run
 
 
-@njit(
-    cache=False, error_model="numpy"
-)  # specialised on the kernel that is passed in, which numba's disk cache cannot key
+# not cached on disk: specialised on the two kernels that are passed in, which numba's cache cannot key
+@njit(cache=False, error_model="numpy")
 def _play(
     choose: Kernel,
     parameters: FloatArray,
     coin_key: np.uint64,
-    means: FloatArray,
-    binary: bool,
-    sigma: float,
+    reward: RewardKernel,
+    law: FloatArray,
     noise_key: np.uint64,
     record: Record,
     played: int,
     arms: ArmBuffer,
 ) -> None:
-    pulls, sums, averages, shares = record
+    pulls, sums, averages, shares, _ = record
     for index in range(arms.size):
         time = played + index
         arm = choose(record, time, parameters, coin_key)
-        if binary:
-            if uniform(noise_key, time) < means[arm]:
-                sums[arm] += 1.0
-        else:
-            sums[arm] += means[arm] + sigma * normal(noise_key, time)
+        sums[arm] += reward(arm, law, noise_key, time)
         pulls[arm] += 1
         shares[arm] = 1.0 / pulls[arm]
         averages[arm] = sums[arm] * shares[arm]

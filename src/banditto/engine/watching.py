@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from banditto.engine import batched
 from banditto.engine.pairs import study_of
 from banditto.environment import Environment
 from banditto.exact import integer
-from banditto.policy import Policy, RoundPolicy
+from banditto.policy import AnyPolicy, RoundPolicy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +33,7 @@ class PairView:
 
 
 def watch_pair(
-    policy: Policy[Any] | RoundPolicy,
+    policy: AnyPolicy,
     environment: Environment,
     *,
     pair: int = 0,

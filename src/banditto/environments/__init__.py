@@ -8,9 +8,11 @@ from banditto.registry import Entry
 
 if TYPE_CHECKING:
     from banditto.environments.bernoulli import Bernoulli
+    from banditto.environments.beta import Beta
+    from banditto.environments.discrete import Discrete
     from banditto.environments.gaussian import Gaussian
 
-__all__ = ["Bernoulli", "Gaussian"]
+__all__ = ["Bernoulli", "Beta", "Discrete", "Gaussian"]
 
 REGISTRY = {
     "bernoulli": Entry(
@@ -22,5 +24,18 @@ REGISTRY = {
         module="banditto.environments.gaussian",
         class_name="Gaussian",
         summary="normal rewards with a known standard deviation",
+        options=("sigma",),
+    ),
+    "beta": Entry(
+        module="banditto.environments.beta",
+        class_name="Beta",
+        summary="Beta rewards in (0, 1); draws every single one",
+        options=("concentration",),
+    ),
+    "discrete": Entry(
+        module="banditto.environments.discrete",
+        class_name="Discrete",
+        summary="finitely many rewards in [0, 1], read from a file",
+        reads_file=True,
     ),
 }

@@ -6,8 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from banditto.arrays import FloatArray, IntArray
+from banditto.environment import RewardKernel
 from banditto.environments.arms import checked_means, draw_by_arm
+from banditto.exact import Real
+from banditto.horizons import LONGEST_HORIZON
 from banditto.noise import Noise
 from banditto.rewards import Rewards
 
@@ -20,9 +25,15 @@ class Bernoulli:
 
     name: ClassVar[str] = "bernoulli"
     rewards: ClassVar[Rewards] = Rewards("bounded", 0.5)
+    largest_count: ClassVar[int] = LONGEST_HORIZON
 
-    def __init__(self, means: Iterable[float]) -> None:
+    def __init__(self, means: Iterable[Real]) -> None:
         object.__setattr__(self, "means", checked_means(means, 0.0, 1.0, "numbers from 0 to 1"))
+
+    @classmethod
+    def from_means(cls, means: Iterable[Real]) -> Bernoulli:
+        """The same as the constructor; every environment has it."""
+        return cls(means)
 
     def draw(self, pulls: IntArray, noise: Noise) -> FloatArray:
         """Binomial totals."""
@@ -30,9 +41,20 @@ class Bernoulli:
             pulls, len(self.means), lambda arm, count, size: noise.binomial(count, self.means[arm], size)
         )
 
-    def round_law(self) -> tuple[bool, float]:
-        """0-or-1 valued."""
-        return True, 0.0
+    @property
+    def variances(self) -> tuple[float, ...]:
+        """p (1 - p)."""
+        return tuple(mean * (1.0 - mean) for mean in self.means)
+
+    def round_kernel(self) -> RewardKernel:
+        """0 or 1."""
+        from banditto.environments import single  # compiled code is loaded only where it is used
+
+        return single.bernoulli
+
+    def round_parameters(self) -> FloatArray:
+        """The means."""
+        return np.array(self.means)[:, np.newaxis]
 
     def to_dict(self) -> dict[str, Any]:
         """Name and parameters."""

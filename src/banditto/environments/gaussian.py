@@ -7,9 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from banditto.arrays import FloatArray, IntArray
+from banditto.environment import RewardKernel
 from banditto.environments.arms import checked_means, draw_by_arm
-from banditto.exact import scale
+from banditto.exact import Real, scale
+from banditto.horizons import LONGEST_HORIZON
 from banditto.noise import Noise
 from banditto.rewards import Rewards
 
@@ -22,8 +26,9 @@ class Gaussian:
     sigma: float
 
     name: ClassVar[str] = "gaussian"
+    largest_count: ClassVar[int] = LONGEST_HORIZON
 
-    def __init__(self, means: Iterable[float], sigma: float = 0.5) -> None:
+    def __init__(self, means: Iterable[Real], sigma: Real = 0.5) -> None:
         object.__setattr__(self, "sigma", scale(sigma, "sigma"))
         reach = self.rewards.reach
         allowed = f"numbers from {-reach:g} to {reach:g}, ten thousand standard deviations"
@@ -34,6 +39,11 @@ class Gaussian:
         """Gaussian with the given standard deviation."""
         return Rewards("gaussian", self.sigma)
 
+    @classmethod
+    def from_means(cls, means: Iterable[Real], sigma: Real = 0.5) -> Gaussian:
+        """The same as the constructor; every environment has it."""
+        return cls(means, sigma)
+
     def draw(self, pulls: IntArray, noise: Noise) -> FloatArray:
         """Normal totals."""
 
@@ -42,9 +52,20 @@ class Gaussian:
 
         return draw_by_arm(pulls, len(self.means), total)
 
-    def round_law(self) -> tuple[bool, float]:
-        """Normal, with the standard deviation."""
-        return False, self.sigma
+    @property
+    def variances(self) -> tuple[float, ...]:
+        """sigma^2."""
+        return (self.sigma**2,) * len(self.means)
+
+    def round_kernel(self) -> RewardKernel:
+        """Normal."""
+        from banditto.environments import single  # compiled code is loaded only where it is used
+
+        return single.gaussian
+
+    def round_parameters(self) -> FloatArray:
+        """Mean and standard deviation."""
+        return np.array([[mean, self.sigma] for mean in self.means])
 
     def to_dict(self) -> dict[str, Any]:
         """Name and parameters."""

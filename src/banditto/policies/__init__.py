@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from banditto.registry import Entry
 
 if TYPE_CHECKING:
+    from banditto.policies.explore_then_commit import ExploreThenCommit
+    from banditto.policies.mean_rounding import MeanRounding
     from banditto.policies.random_threshold import RandomThreshold
 
-__all__ = ["RandomThreshold"]
+__all__ = ["ExploreThenCommit", "MeanRounding", "RandomThreshold"]
 
 REGISTRY = {
     "random-threshold": Entry(
@@ -18,5 +20,20 @@ REGISTRY = {
         summary="elimination against a shared random threshold",
         source="Esfandiari et al. 2023, Algorithm 2",
         constants=("certified", "paper"),
+    ),
+    "mean-rounding": Entry(
+        module="banditto.policies.mean_rounding",
+        class_name="MeanRounding",
+        summary="elimination on sample means rounded to shared grids",
+        source="Esfandiari et al. 2023, Algorithm 1",
+        constants=("certified", "paper"),
+    ),
+    "explore-then-commit": Entry(
+        module="banditto.policies.explore_then_commit",
+        class_name="ExploreThenCommit",
+        summary="all arms equally often, then the best one; needs --gap, a promised lead",
+        source="Esfandiari et al. 2023, Warm-up I",
+        constants=("certified", "paper"),
+        options=("gap",),
     ),
 }

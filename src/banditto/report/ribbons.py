@@ -11,35 +11,35 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import ListedColormap, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from banditto.arrays import FloatArray, IntArray
 from banditto.engine.watching import PairView
+from banditto.report.style import LIGHT, Look, new_figure, plain
 
 # Okabe and Ito's palette, which people with any colour vision can tell apart; repeated beyond seven arms.
 ARM_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#F0E442", "#999999")
+PLAIN = Look(LIGHT, 10.0)
 SAME, DIFFERENT = "#D9D9D9", "#D7261E"
 
 
-def ribbon_figure(views: Sequence[tuple[str, PairView]], means: Sequence[float]) -> Figure:
+def ribbon_figure(views: Sequence[tuple[str, PairView]], means: Sequence[float], look: Look = PLAIN) -> Figure:
     """One panel per (title, view)."""
-    figure = Figure(figsize=(10.0, 0.9 + 1.75 * len(views)), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(look, (1.6 if look.narrow else 1.0) + (1.55 if look.narrow else 1.3) * len(views))
     panels = figure.subplots(len(views), 1, squeeze=False)[:, 0]
     for axes, (title, view) in zip(panels, views, strict=True):
-        _draw(axes, title, view)
+        _draw(axes, title, view, look)
+    panels[-1].set_xlabel("pull number")
     arms = [Patch(color=_colour(arm), label=f"arm {arm + 1} (mean {mean:g})") for arm, mean in enumerate(means[:12])]
     strip = [Patch(color=SAME, label="same arm"), Patch(color=DIFFERENT, label="different arm")]
-    figure.legend(
-        handles=[*arms, *strip], loc="outside lower center", ncols=min(6, len(arms) + 2), frameon=False, fontsize=9
-    )
+    columns = 2 if look.narrow else 4 if len(arms) > 4 else len(arms) + 2
+    figure.legend(handles=[*arms, *strip], loc="outside lower center", ncols=columns, frameon=False, fontsize=8.5)
     return figure
 
 
-def _draw(axes: Axes, title: str, view: PairView) -> None:
+def _draw(axes: Axes, title: str, view: PairView, look: Look) -> None:
     edges = np.append(view.rounds + 1.0, view.horizon + 1.0)
     arms = ListedColormap([_colour(arm) for arm in range(view.arms)])
     for row, sequence in ((1.1, view.first), (0.0, view.second)):
@@ -51,9 +51,9 @@ def _draw(axes: Axes, title: str, view: PairView) -> None:
     axes.set_ylim(-0.5, 2.15)
     axes.set_yticks([1.6, 0.5, -0.3], ["first lab", "second lab", "same?"])
     axes.tick_params(left=False)
-    axes.set_xlabel("pull number")
+    title = plain(title)
     verdict = "every pull the same" if view.same else "the two labs part ways"
-    axes.set_title(f"{title}: {verdict}", loc="left", fontsize=11)
+    axes.set_title(f"{title}:\n{verdict}" if look.narrow else f"{title}: {verdict}", loc="left", fontsize=10)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
 

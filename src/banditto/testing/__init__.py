@@ -6,7 +6,14 @@ def test_contract(check):
 """
 
 from banditto.testing.environments import ENVIRONMENT_CHECKS
-from banditto.testing.policies import POLICY_CHECKS
+from banditto.testing.policies import BATCHED_CHECKS, POLICY_CHECKS
 from banditto.testing.statistics import assert_rate_at_most, assert_same_mean, detectable_rate
 
-__all__ = ["ENVIRONMENT_CHECKS", "POLICY_CHECKS", "assert_rate_at_most", "assert_same_mean", "detectable_rate"]
+__all__ = [
+    "BATCHED_CHECKS",
+    "ENVIRONMENT_CHECKS",
+    "POLICY_CHECKS",
+    "assert_rate_at_most",
+    "assert_same_mean",
+    "detectable_rate",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -13,14 +14,15 @@ from banditto.testing.statistics import assert_moments
 
 COUNTS = (10, 10**6, 10**12, 10**15)
 DRAWS = 20_000
+ONE_BY_ONE = ((10, DRAWS), (10_000, 1000))  # (count, draws) where every single reward is drawn, and takes its time
 LEVEL = 1e-9  # false-failure rate of each comparison; fixed seeds
 
 Check = Callable[[Environment], None]
 
 
-def totals_of(environment: Environment, count: int, noise_seed: int = 5) -> FloatArray:
-    """`DRAWS` totals of `count` pulls of each arm, shape (R, K)."""
-    pulls = np.full((DRAWS, len(environment.means)), count, dtype=np.int64)
+def totals_of(environment: Environment, count: int, noise_seed: int = 5, draws: int = DRAWS) -> FloatArray:
+    """`draws` totals of `count` pulls of each arm, shape (R, K)."""
+    pulls = np.full((draws, len(environment.means)), count, dtype=np.int64)
     return environment.draw(pulls, Noise(noise_seed, 0, 0))
 
 
@@ -46,14 +48,28 @@ def check_fresh_noise(environment: Environment) -> None:
 
 
 def check_moments(environment: Environment) -> None:
-    """Mean and variance of totals at 10 to 10^15 pulls, against those of single pulls at that count."""
-    sigma = environment.rewards.sigma
-    for count in COUNTS:
-        totals = totals_of(environment, count)
-        for arm, mean in enumerate(environment.means):
-            bounded = environment.rewards.kind == "bounded"
-            variance = count * (mean * (1.0 - mean) if bounded else sigma**2)
-            assert_moments(totals[:, arm], count * mean, variance, LEVEL)
+    """Mean and variance of totals at 10 to 10^15 pulls, against those of single rewards."""
+    exact = environment.largest_count >= COUNTS[-1]
+    for count, draws in ((count, DRAWS) for count in COUNTS) if exact else ONE_BY_ONE:
+        totals = totals_of(environment, count, draws=draws)
+        for arm, (mean, variance) in enumerate(zip(environment.means, environment.variances, strict=True)):
+            assert_moments(totals[:, arm], count * mean, count * variance, LEVEL)
 
 
-ENVIRONMENT_CHECKS: tuple[Check, ...] = (check_shape_and_zeros, check_fresh_noise, check_moments)
+def check_single_rewards(environment: Environment) -> None:
+    """Rewards in compiled loops have the same mean and variance, and depend on nothing but their address."""
+    reward, law = environment.round_kernel(), environment.round_parameters()
+    key = np.uint64(77)
+    for arm, (mean, variance) in enumerate(zip(environment.means, environment.variances, strict=True)):
+        draws = np.array([reward(arm, law, key, time) for time in range(DRAWS)])
+        again = [reward(arm, law, key, time) for time in (DRAWS - 1, 0)]
+        assert again == [draws[-1], draws[0]]
+        centre = float(np.mean(draws)) - mean
+        assert abs(centre) <= 6.2 * math.sqrt(variance / DRAWS), f"mean is off by {centre:.4g}"
+        squares = (draws - mean) ** 2
+        spread = float(np.mean(squares)) - variance
+        # by the sample's own fourth moment: single rewards may be as skewed as they like
+        assert abs(spread) <= 6.2 * float(np.std(squares)) / math.sqrt(DRAWS) + 1e-12
+
+
+ENVIRONMENT_CHECKS: tuple[Check, ...] = (check_shape_and_zeros, check_fresh_noise, check_moments, check_single_rewards)

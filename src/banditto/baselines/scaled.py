@@ -1,0 +1,42 @@
+"""What index policies share whose only setting is the scale of the rewards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from banditto.exact import scale
+from banditto.protocol import Plain, Protocol, fraction, from_fraction
+from banditto.rewards import Rewards
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scaled:
+    """`sigma` is 1/2 for rewards in [0, 1], else that of sigma-subgaussian rewards."""
+
+    sigma: float = 0.5
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sigma", scale(self.sigma, "sigma"))
+
+    @classmethod
+    def made_for(cls, rewards: Rewards, arms: int, horizon: int) -> Self:
+        """With the scale of the rewards."""
+        return cls(sigma=rewards.sigma)
+
+    @classmethod
+    def from_protocol(cls, protocol: Protocol) -> Self:
+        """With a protocol's settings."""
+        return cls(sigma=from_fraction(protocol.settings.get("sigma"), "sigma"))
+
+    def check_rewards(self, rewards: Rewards) -> None:
+        """Any rewards will do."""
+
+    def settings(self) -> Mapping[str, Plain]:
+        """What the user chose."""
+        return {"sigma": fraction(self.sigma)}
+
+    def resolved(self) -> Mapping[str, Plain]:
+        """Nothing beyond the settings."""
+        return {}

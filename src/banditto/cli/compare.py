@@ -1,0 +1,118 @@
+"""`banditto compare`: many policies on one environment, and a report of them."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from banditto.cli import parameters
+from banditto.cli.output import (
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    collected_warnings,
+    notices,
+    output_directory,
+    print_json,
+    print_warnings,
+    progress_bars,
+    write_together,
+)
+from banditto.exact import open_unit, real
+from banditto.provenance import provenance
+
+StudyArgument = Annotated[
+    str | None, typer.Argument(metavar="[STUDY]", help="A study file (.toml); flags win over what it says.")
+]
+Policies = Annotated[
+    str | None, typer.Option("--policies", metavar="NAME,NAME,...", help="Such as random-threshold:paper,ucb1.")
+]
+Rounds = Annotated[
+    str | None, typer.Option("--rounds", metavar="N", help="What each per-round policy may play in all (default: 2e7).")
+]
+ReportOut = Annotated[
+    str | None, typer.Option("--out", metavar="DIR", help="Write report.html, figures and raw results there.")
+]
+
+
+def compare(
+    study: StudyArgument = None,
+    means: parameters.Means = None,
+    policies: Policies = None,
+    horizon: parameters.Horizon = None,
+    rho: parameters.Rho = None,
+    gap: parameters.Gap = None,
+    pairs: parameters.Pairs = None,
+    rounds: Rounds = None,
+    environment: parameters.EnvironmentOption = None,
+    seed: parameters.Seed = None,
+    noise_seed: parameters.NoiseSeed = None,
+    confidence: parameters.Confidence = None,
+    jobs: parameters.Jobs = "1",
+    out: ReportOut = None,
+    as_json: parameters.Json = False,
+    quiet: parameters.Quiet = False,
+) -> int:
+    """Measure many policies on one environment: replicability, regret, and what is proved.
+
+    Exit code 0 when all were measured, whatever the verdicts; `certify` is the one that checks.
+    """
+    from banditto.study_file import PolicyLine, StudyFile  # numerical libraries are loaded once there is work for them
+
+    plan = StudyFile() if study is None else StudyFile.load(study)
+    names = None if policies is None else parameters.words(policies, "policies")
+    plan = plan.with_flags(
+        means=None if means is None else tuple(parameters.numbers(means, "means")),
+        policies=None if names is None else tuple(PolicyLine(policy=name) for name in names),
+        horizon=None if horizon is None else parameters.count(horizon, "horizon"),
+        rho=None if rho is None else open_unit(rho, "rho"),
+        gap=None if gap is None else real(gap, "gap", "a number above 0"),
+        pairs=None if pairs is None else parameters.count(pairs, "pairs"),
+        rounds=None if rounds is None else parameters.count(rounds, "rounds"),
+        environment=environment,
+        seed=None if seed is None else parameters.count(seed, "seed"),
+        noise_seed=None if noise_seed is None else parameters.count(noise_seed, "noise_seed"),
+        confidence=None if confidence is None else open_unit(confidence, "confidence"),
+    )
+    with collected_warnings() as warnings:
+        built = plan.built()
+    if not quiet and not as_json:
+        print_warnings(warnings)
+    from banditto import study as studies
+
+    target = parameters.folder(out)
+    with output_directory(target, ("report.html",)) as folder, notices(quiet), progress_bars(quiet) as progress:
+        comparison = studies.compare(
+            built.policies,
+            built.environment,
+            labels=built.labels,
+            horizon=plan.horizon,
+            rho=plan.rho,
+            pairs=1000 if plan.pairs is None else plan.pairs,
+            rounds=studies.DEFAULT_ROUNDS if plan.rounds is None else plan.rounds,
+            seed=plan.seed or 0,
+            noise_seed=plan.noise_seed,
+            confidence=0.95 if plan.confidence is None else plan.confidence,
+            jobs=parameters.count(jobs, "jobs"),
+            curves=folder is not None,
+            progress=progress,
+        )
+        if not comparison.entrants:
+            sys.stderr.write("banditto: interrupted before the first policy was finished; nothing to report\n")
+            raise KeyboardInterrupt
+        content = {"title": plan.title, **comparison.to_dict(), "warnings": warnings} | provenance()
+        if folder is not None:
+            from banditto.report.writing import report_files
+
+            write_together(folder, report_files(comparison, plan, content, progress))
+    if as_json:
+        print_json(content)
+    else:
+        sys.stdout.write(comparison.table() + "\n")
+    if target is not None and not quiet and not as_json:
+        sys.stderr.write(f"banditto: wrote {target / 'report.html'}\n")
+    if comparison.interrupted:
+        sys.stderr.write("banditto: interrupted; what is shown was finished, and the same command runs all of it\n")
+        return EXIT_INTERRUPTED
+    return EXIT_OK

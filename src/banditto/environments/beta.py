@@ -1,0 +1,79 @@
+"""Beta rewards. Their sums have no closed form, so every single reward is drawn, in pieces of bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from banditto.arrays import FloatArray, IntArray
+from banditto.environment import RewardKernel
+from banditto.environments.arms import checked_means, draw_by_arm
+from banditto.errors import InvalidArgument
+from banditto.exact import Real, real
+from banditto.noise import Noise
+from banditto.rewards import Rewards
+
+_CONCENTRATIONS = "a number from 0.01 to 1e6"
+_MEANS = "numbers from 0.001 to 0.999"
+
+
+@dataclass(frozen=True)
+class Beta:
+    """Arms with Beta(c m, c (1 - m)) rewards, m the mean and c the concentration; c = 2 at m = 1/2 is uniform.
+
+    Time grows with the pulls: about 50 ns each. A batch takes at most 10^8 pulls of an arm.
+    """
+
+    means: tuple[float, ...]
+    concentration: float
+
+    name: ClassVar[str] = "beta"
+    rewards: ClassVar[Rewards] = Rewards("bounded", 0.5)
+    largest_count: ClassVar[int] = 10**8
+
+    def __init__(self, means: Iterable[Real], concentration: Real = 2.0) -> None:
+        value = real(concentration, "concentration", _CONCENTRATIONS)
+        if not 0.01 <= value <= 1e6:
+            raise InvalidArgument("concentration", concentration, _CONCENTRATIONS)
+        object.__setattr__(self, "concentration", value)
+        object.__setattr__(self, "means", checked_means(means, 0.001, 0.999, _MEANS))
+
+    @classmethod
+    def from_means(cls, means: Iterable[Real], concentration: Real = 2.0) -> Beta:
+        """The same as the constructor; every environment has it."""
+        return cls(means, concentration)
+
+    def draw(self, pulls: IntArray, noise: Noise) -> FloatArray:
+        """Sums of single draws."""
+        shapes = self.round_parameters()
+
+        def total(arm: int, count: int, size: int) -> FloatArray:
+            if count > self.largest_count:
+                allowed = f"at most {self.largest_count:g} pulls of an arm in one batch; bernoulli takes any number"
+                raise InvalidArgument("environment", f"beta with {count} pulls", allowed)
+            return noise.beta_sums(float(shapes[arm, 0]), float(shapes[arm, 1]), count, size)
+
+        return draw_by_arm(pulls, len(self.means), total)
+
+    @property
+    def variances(self) -> tuple[float, ...]:
+        """m (1 - m) / (concentration + 1)."""
+        return tuple(mean * (1.0 - mean) / (self.concentration + 1.0) for mean in self.means)
+
+    def round_kernel(self) -> RewardKernel:
+        """Beta."""
+        from banditto.environments import single  # compiled code is loaded only where it is used
+
+        return single.beta
+
+    def round_parameters(self) -> FloatArray:
+        """The two shapes of each arm."""
+        means = np.array(self.means)
+        return np.stack([self.concentration * means, self.concentration * (1.0 - means)], axis=1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Name and parameters."""
+        return {"name": self.name, "means": list(self.means), "concentration": self.concentration}

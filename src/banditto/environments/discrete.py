@@ -1,0 +1,145 @@
+"""Rewards with finitely many values in [0, 1]. Totals come from multinomial counts, drawn exactly.
+
+A file (TOML or JSON) lists the arms in order:
+
+    [[arms]]
+    values = [0, 0.5, 1]
+    probabilities = [0.2, 0.3, 0.5]
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from banditto.arrays import FloatArray, IntArray
+from banditto.environment import RewardKernel
+from banditto.environments.arms import checked_means, draw_by_arm
+from banditto.errors import InvalidArgument
+from banditto.exact import Real, integer, real
+from banditto.horizons import FEWEST_ARMS, LONGEST_HORIZON, MOST_ARMS
+from banditto.noise import Noise
+from banditto.rewards import Rewards
+
+MOST_VALUES = 1000
+_FORMAT = "arms with values from 0 to 1 and as many probabilities, which add up to 1"
+
+
+@dataclass(frozen=True)
+class Discrete:
+    """Arms given as (values, probabilities), each of any length."""
+
+    values: tuple[tuple[float, ...], ...]
+    probabilities: tuple[tuple[float, ...], ...]
+
+    name: ClassVar[str] = "discrete"
+    rewards: ClassVar[Rewards] = Rewards("bounded", 0.5)
+    largest_count: ClassVar[int] = LONGEST_HORIZON
+
+    def __init__(self, arms: Iterable[tuple[Sequence[Real], Sequence[Real]]]) -> None:
+        checked = [_checked_arm(arm) for arm in arms]
+        if not FEWEST_ARMS <= len(checked) <= MOST_ARMS:
+            raise InvalidArgument("arms", f"{len(checked)} of them", f"{FEWEST_ARMS} to {MOST_ARMS} arms")
+        object.__setattr__(self, "values", tuple(values for values, _ in checked))
+        object.__setattr__(self, "probabilities", tuple(probabilities for _, probabilities in checked))
+
+    @classmethod
+    def from_means(cls, means: Iterable[Real], levels: int = 5) -> Discrete:
+        """Equally spaced values, `levels` of them, with the probabilities of a binomial: a rating scale."""
+        most = integer(levels, "levels", 2, MOST_VALUES) - 1
+        values = [k / most for k in range(most + 1)]
+        arms = checked_means(means, 0.0, 1.0, "numbers from 0 to 1")
+        return cls(
+            [(values, [math.comb(most, k) * p**k * (1 - p) ** (most - k) for k in range(most + 1)]) for p in arms]
+        )
+
+    @classmethod
+    def load(cls, path: str) -> Discrete:
+        """Read a file of arms."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+            content: Any = json.loads(text) if path.endswith(".json") else tomllib.loads(text)
+        except OSError as error:
+            raise InvalidArgument(
+                "environment", f"discrete:{path}", f"a file that can be read ({error.strerror})"
+            ) from None
+        except ValueError as error:
+            raise InvalidArgument("environment", f"discrete:{path}", f"a TOML or JSON file ({error})") from None
+        rows = content.get("arms") if isinstance(content, dict) and set(content) == {"arms"} else None
+        fields = {"values", "probabilities"}
+        if not isinstance(rows, list) or not all(isinstance(row, dict) and set(row) == fields for row in rows):
+            raise InvalidArgument("environment", f"discrete:{path}", f"a file of {_FORMAT}")
+        return cls([(row["values"], row["probabilities"]) for row in rows])
+
+    @property
+    def means(self) -> tuple[float, ...]:
+        """The expected reward of each arm."""
+        return tuple(math.fsum(v * p for v, p in zip(*arm, strict=True)) for arm in self._arms())
+
+    @property
+    def variances(self) -> tuple[float, ...]:
+        """The variance of one reward of each arm."""
+        return tuple(
+            math.fsum((v - mean) ** 2 * p for v, p in zip(*arm, strict=True))
+            for mean, arm in zip(self.means, self._arms(), strict=True)
+        )
+
+    def _arms(self) -> Iterable[tuple[tuple[float, ...], tuple[float, ...]]]:
+        return zip(self.values, self.probabilities, strict=True)
+
+    def draw(self, pulls: IntArray, noise: Noise) -> FloatArray:
+        """Values times multinomial counts, added up in the order of the values."""
+
+        def total(arm: int, count: int, size: int) -> FloatArray:
+            counts = noise.multinomial(count, self.probabilities[arm], size)
+            sums = np.zeros(size, dtype=np.float64)
+            for index, value in enumerate(self.values[arm]):
+                sums += value * counts[:, index]
+            return sums
+
+        return draw_by_arm(pulls, len(self.values), total)
+
+    def round_kernel(self) -> RewardKernel:
+        """By the cumulative probabilities."""
+        from banditto.environments import single  # compiled code is loaded only where it is used
+
+        return single.discrete
+
+    def round_parameters(self) -> FloatArray:
+        """(cumulative probability, value) pairs, the last one repeated up to the longest arm's length."""
+        longest = max(len(values) for values in self.values)
+        law = np.empty((len(self.values), longest, 2), dtype=np.float64)
+        for row, (values, probabilities) in zip(law, self._arms(), strict=True):
+            row[: len(values), 0] = np.cumsum(probabilities)
+            row[: len(values), 1] = values
+            row[len(values) :] = (1.0, values[-1])
+        return law.reshape(len(self.values), 2 * longest)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Name and parameters."""
+        arms = [{"values": list(v), "probabilities": list(p)} for v, p in self._arms()]
+        return {"name": self.name, "means": list(self.means), "arms": arms}
+
+
+def _checked_arm(arm: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    if not isinstance(arm, Sequence) or len(arm) != 2 or not all(isinstance(part, Sequence) for part in arm):
+        raise InvalidArgument("arms", arm, "pairs (values, probabilities)")
+    values = tuple(real(value, "values", "numbers from 0 to 1") for value in arm[0])
+    probabilities = tuple(real(p, "probabilities", "numbers from 0 to 1 that add up to 1") for p in arm[1])
+    if not 1 <= len(values) <= MOST_VALUES or len(values) != len(probabilities):
+        given = f"{len(values)} values and {len(probabilities)} probabilities"
+        raise InvalidArgument("values", given, f"as many of either, 1 to {MOST_VALUES}")
+    for value in values:
+        if not 0.0 <= value <= 1.0:
+            raise InvalidArgument("values", value, "numbers from 0 to 1")
+    if min(probabilities) < 0.0 or abs(math.fsum(probabilities) - 1.0) > 1e-9:
+        raise InvalidArgument("probabilities", math.fsum(probabilities), "numbers from 0 to 1 that add up to 1")
+    total = math.fsum(probabilities)
+    return values, tuple(p / total for p in probabilities)

@@ -1,0 +1,138 @@
+"""Explore-then-commit with a known gap: every arm equally often, then the best one for good.
+
+Paper    Esfandiari et al. 2023, section 3, "Warm-up I: known Delta".
+Symbols  K: arms, Delta: the gap, m: pulls of each arm before the commitment
+Departs  - It is replicable only under a promise: one arm is better than all others by at least Delta. The guarantee
+           says so, and `guarantee().on(means)` says whether given means keep it.
+         - constants="paper" is the printed m = 4/Delta^2 log(1/rho), rounded up (at sigma = 1/2; else 16 sigma^2).
+         - constants="certified" takes the smallest m for which 2 (K-1) exp(-m Delta^2/(4 sigma^2)) is at most rho
+           (docs/explore-then-commit.md).
+         - Ties of means go to the lowest index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import ClassVar
+
+from banditto import elimination
+from banditto.arrays import FloatArray, IntArray, namespace
+from banditto.coins import Coins
+from banditto.elimination import Race
+from banditto.errors import InvalidArgument
+from banditto.exact import ceiling, integer, precise, real, written
+from banditto.horizons import LONGEST_HORIZON
+from banditto.policy import Description, Guarantee
+from banditto.protocol import Plain, Protocol
+from banditto.replicable import Replicable
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExploreThenCommit(Replicable):
+    """Warm-up I of *Replicable Bandits*: `gap` is the promised lead of the best arm over all others.
+
+    `sigma` is 1/2 for rewards in [0, 1]; with another sigma the rewards are taken as sigma-subgaussian unless
+    `rewards="gaussian"`. `pulls` is the resolved number of pulls of each arm.
+    """
+
+    gap: float
+    pulls: int = field(init=False, repr=False)
+
+    name: ClassVar[str] = "explore-then-commit"
+    decision_version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        widest = 1.0 if self._rewards.kind == "bounded" else 2.0 * self._rewards.reach
+        narrowest = 1e-9 * self.sigma  # below it rounded totals would matter
+        allowed = f"a number from {narrowest:g} to {widest:g}"
+        gap = real(self.gap, "gap", allowed)
+        if not narrowest <= gap <= widest:
+            raise InvalidArgument("gap", self.gap, allowed)
+        self._set(gap=gap)
+        self._set(pulls=self._needed())
+        if not self._fits:
+            self._warn_of_short_horizon(self.minimum_horizon())
+
+    # -- the algorithm ------------------------------------------------------------------------------------
+
+    def init(self, replicates: int) -> Race:
+        """All arms active, nothing spent."""
+        return elimination.start(self.arms, self.horizon, replicates, self._pulls_in(1))
+
+    def plan(self, state: Race) -> IntArray | None:
+        """m pulls of every arm, then all that remains for the arm that is left."""
+        return elimination.plan(state, self._pulls_in(state.batch))
+
+    def decide(self, state: Race, totals: FloatArray, coins: Coins) -> Race:
+        """Keep the arm with the largest total; no coins."""
+        xp = namespace(totals)
+        totals = state.totals + totals
+        best = xp.argmax(totals, axis=-1, keepdims=True)  # (R, 1), the first of equals
+        stays = xp.arange(self.arms)[None, :] == best
+        return elimination.after(state, totals, stays, self._pulls_in(state.batch), 0)
+
+    @property
+    def _fits(self) -> bool:
+        return self.arms * self.pulls <= self.horizon
+
+    def _pulls_in(self, batch: int) -> int:
+        return self.pulls if batch == 1 and self._fits else 0
+
+    # -- its constants and what they promise ---------------------------------------------------------------
+
+    def _rate(self) -> Decimal:
+        """r with P(a given arm's mean reaches the best one's after m pulls each) <= exp(-r m)."""
+        with precise():
+            # totals are rounded: a lead of Delta can lose this much
+            lead = written(self.gap) - Decimal(2) ** -48 * Decimal(self._rewards.reach)
+            return max(lead, Decimal(0)) ** 2 / (4 * Decimal(self.sigma) ** 2)
+
+    def _needed(self) -> int:
+        """m."""
+        with precise():
+            if self._paper:
+                return ceiling(16 * Decimal(self.sigma) ** 2 / written(self.gap) ** 2 * (1 / written(self.rho)).ln())
+            return ceiling((2 * (self.arms - 1) / written(self.rho)).ln() / self._rate())
+
+    def guarantee(self) -> Guarantee:
+        """The bound on P(two executions differ) under the promise; see docs/explore-then-commit.md."""
+        if not self._fits:
+            reason = "exploration does not fit into the horizon, so all executions are the same"
+            return Guarantee.of([("no decision", Decimal(0), reason)], self.rho)
+        with precise():
+            wrong = 2 * (self.arms - 1) * (-self._rate() * self.pulls).exp()
+        statement = f"2 (K-1) exp(-m Delta^2/(4 sigma^2)), m = {self.pulls}: in some execution another arm leads"
+        note = f"Holds only if one arm is better than all others by at least {self.gap:g}."
+        return Guarantee.of([("wrong commitment", wrong, statement)], self.rho, note, promised_gap=self.gap)
+
+    def minimum_horizon(self) -> int | None:
+        """The smallest horizon at which all arms are explored and one pull is left."""
+        needed = self.arms * self.pulls + 1
+        return needed if needed <= LONGEST_HORIZON else None
+
+    def describe(self) -> Description:
+        """One batch of exploration."""
+        facts = self._facts() | {"gap": self.gap, "rule": "after the batch play the arm with the best mean for good"}
+        rows = ((1, self.pulls, self.pulls),) if self._fits else ()
+        return Description(facts, ("batch", "pulls per arm", "so far"), rows)
+
+    # -- what is written down -----------------------------------------------------------------------------
+
+    def settings(self) -> Mapping[str, Plain]:
+        """What the user chose; the gap as it was written."""
+        return {**super().settings(), "gap": str(written(self.gap))}
+
+    def resolved(self) -> Mapping[str, Plain]:
+        """The pulls of each arm."""
+        return {"pulls": self.pulls}
+
+    @classmethod
+    def from_protocol(cls, protocol: Protocol) -> ExploreThenCommit:
+        """The policy that explores as long as a protocol says."""
+        policy = cls(**cls._arguments(protocol, "gap"))
+        pulls = protocol.resolved.get("pulls")
+        policy._set(pulls=integer(pulls if isinstance(pulls, int) else str(pulls), "pulls", 1, 10**60))
+        return policy

@@ -1,0 +1,103 @@
+"""What the replicable policies have in common: arguments checked at once, and what is written down of them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from banditto.errors import InvalidArgument, ShortHorizonWarning
+from banditto.exact import open_unit
+from banditto.horizons import checked_arms, checked_horizon
+from banditto.protocol import Plain, Protocol, fraction, from_fraction
+from banditto.rewards import RewardKind, Rewards
+
+Constants = Literal["certified", "paper"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replicable:
+    """Arms, horizon, rho, the set of constants, and what is known of the rewards.
+
+    `sigma` is 1/2 for rewards in [0, 1]; with another sigma the rewards are taken as sigma-subgaussian unless
+    `rewards="gaussian"`.
+    """
+
+    arms: int
+    horizon: int
+    rho: float
+    constants: Literal["certified", "paper"] = "certified"
+    sigma: float = 0.5
+    rewards: RewardKind | None = None
+
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        arms = checked_arms(self.arms)
+        horizon = checked_horizon(self.horizon, arms)
+        rho = open_unit(self.rho, "rho")
+        kind, sigma = Rewards.of(self.rewards, self.sigma)
+        if self.constants not in ("certified", "paper"):
+            raise InvalidArgument("constants", self.constants, "'certified' or 'paper'")
+        self._set(arms=arms, horizon=horizon, rho=rho, rewards=kind, sigma=sigma)
+
+    def _set(self, **values: object) -> None:
+        """Fill in fields while the object is made."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def _rewards(self) -> Rewards:
+        return Rewards.of(self.rewards, self.sigma)
+
+    @property
+    def _paper(self) -> bool:
+        return self.constants == "paper"
+
+    def check_rewards(self, rewards: Rewards) -> None:
+        """Refuse rewards that the guarantee does not cover."""
+        mine = self._rewards
+        # the constants are the same for [0, 1] and for Gaussian rewards, so either covers the other at its sigma
+        covered = mine.kind == "subgaussian" or rewards.kind != "subgaussian"
+        if not covered or rewards.sigma > mine.sigma:
+            raise InvalidArgument("environment", rewards, f"{mine}, which the policy was built for")
+
+    def settings(self) -> Mapping[str, Plain]:
+        """What the user chose."""
+        return {"constants": self.constants, "rewards": self._rewards.kind, "sigma": fraction(self.sigma)}
+
+    @classmethod
+    def _arguments(cls, protocol: Protocol, *more: str) -> dict[str, Any]:
+        """A protocol's arguments for the constructor; `more` names settings beyond the common ones."""
+        settings: Any = protocol.settings
+        for key in ("constants", "rewards", "sigma", *more):
+            if key not in settings:
+                raise InvalidArgument("protocol", f"settings without {key!r}", f"what {cls.name} writes")
+        return {
+            "arms": protocol.arms,
+            "horizon": protocol.horizon,
+            "rho": open_unit(protocol.rho, "rho"),
+            "constants": settings["constants"],
+            "rewards": settings["rewards"],
+            "sigma": from_fraction(settings["sigma"], "sigma"),
+        } | {key: settings[key] for key in more}
+
+    def _facts(self) -> dict[str, object]:
+        """The first lines of a description."""
+        return {
+            "policy": f"{self.name}, {self.constants} constants",
+            "arms": self.arms,
+            "horizon": self.horizon,
+            "rho": self.rho,
+            "rewards": str(self._rewards),
+        }
+
+    def _warn_of_short_horizon(self, longer: int | None) -> None:
+        """Say that nothing will be learnt, and from which horizon on something could be."""
+        advice = "no horizon in range is long enough" if longer is None else f"it must be at least {longer}"
+        message = (
+            f"horizon {self.horizon} is too short to drop any of {self.arms} arms at rho = {self.rho:g} with "
+            f"{self.constants} constants, so one arm is played for good without evidence; {advice}"
+        )
+        warnings.warn(message, ShortHorizonWarning, stacklevel=4)

@@ -1,0 +1,240 @@
+"""A comparison as files: report.html, figures as PNG and SVG, raw results, and the study that rebuilds them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from banditto.report import page
+from banditto.report.figures import agreement_figure, divergence_figure, guarantee_figure, regret_figure
+from banditto.report.page import Picture
+from banditto.report.ribbons import ribbon_figure
+from banditto.report.style import LOOKS, Look, as_png, as_svg, drawn_in
+from banditto.study import HEADER, CompareProgress, Comparison, cells, power_of_ten
+from banditto.study_file import StudyFile
+from banditto.text import short
+
+Files = dict[str, str | bytes]
+Draw = Callable[[Look], Figure | None]
+
+
+def report_files(
+    comparison: Comparison,
+    study: StudyFile,
+    content: Mapping[str, Any],
+    progress: CompareProgress | None = None,
+) -> Files:
+    """All files of a report by name; `content` is what `--json` prints."""
+    study = _complete(comparison, study)
+    pictures, files = _pictures(comparison, progress)
+    files["report.html"] = _report(comparison, study, content, pictures)
+    files["results.json"] = json.dumps(content, indent=2, allow_nan=False) + "\n"
+    files["results.csv"] = _csv(comparison.records())
+    files["curves.csv"] = _csv(_curve_records(comparison))
+    files["divergence.csv"] = _csv(_divergence_records(comparison))
+    files["study.toml"] = study.to_toml()
+    arms = comparison.environment.to_dict().get("arms")
+    if arms is not None:
+        files["arms.json"] = json.dumps({"arms": arms}, indent=2) + "\n"
+    return files
+
+
+def _complete(comparison: Comparison, study: StudyFile) -> StudyFile:
+    """The study with every default written out, so that other defaults could not change it."""
+    first = comparison.entrants[0].certificate
+    from_file = "arms" in comparison.environment.to_dict()
+    return replace(
+        study,
+        environment="discrete:arms.json" if from_file else study.environment or "bernoulli",
+        pairs=1000 if study.pairs is None else study.pairs,
+        rounds=comparison.rounds,
+        seed=first.seed,
+        noise_seed=first.noise_seed,
+        confidence=first.confidence,
+    )
+
+
+# -- figures ----------------------------------------------------------------------------------------------------------
+
+
+def _pictures(comparison: Comparison, progress: CompareProgress | None) -> tuple[list[Picture], Files]:
+    views = [(row.label, row.view) for row in comparison.entrants if row.view is not None]
+    means = comparison.environment.means
+    drawings: list[tuple[str, Draw]] = [
+        ("agreement", lambda look: agreement_figure(comparison, look)),
+        ("regret", lambda look: regret_figure(comparison, look)),
+        ("ribbons", lambda look: ribbon_figure(views, means, look)),
+        ("divergence", lambda look: divergence_figure(comparison, look)),
+        ("guarantee", lambda look: guarantee_figure(comparison, look)),
+    ]
+    pictures: list[Picture] = []
+    files: Files = {}
+    for done, (name, draw) in enumerate(drawings):
+        if progress is not None:
+            progress("report", done, len(drawings))
+        looks: dict[tuple[str, str], bytes] = {}
+        for key, look in LOOKS.items():
+            with drawn_in(look):
+                figure = draw(look)
+                if figure is None:
+                    break
+                looks[key] = as_svg(figure)
+                if key == ("light", "wide"):
+                    files[f"figures/{name}.svg"] = looks[key]
+                    files[f"figures/{name}.png"] = as_png(figure)
+        if looks:
+            pictures.append(Picture(*_words(name, comparison), looks))
+    return pictures, files
+
+
+def _words(name: str, comparison: Comparison) -> tuple[str, str, str]:
+    """Heading, text for those who cannot see the figure, and caption."""
+    rows = comparison.entrants
+    level = f"{100 * rows[0].certificate.confidence:g}%"
+    match name:
+        case "agreement":
+            spoken = ", ".join(f"{row.label} {row.certificate.agreement:.1%}" for row in rows)
+            return (
+                "Do two labs pull the same arms?",
+                f"Agreement of pairs: {spoken}.",
+                "The share of pairs whose two executions, with the same coins and fresh rewards, pulled the same arm"
+                f" in every round. Bars are exact {level} intervals. Right of the red line a policy replicates.",
+            )
+        case "regret":
+            spoken = ", ".join(f"{row.label} {short(row.certificate.regret.mean)}" for row in rows)
+            drawn = ", ".join(f"{row.label} {row.curve.executions:,}" for row in rows if row.curve is not None)
+            return (
+                "What does it cost?",
+                f"Mean regret at the end: {spoken}.",
+                "Regret after so many pulls: the mean, and the band that holds nine executions out of ten. Lines end"
+                " at each policy's horizon, where the mean is marked; per-round policies have shorter ones."
+                f" Executions drawn: {drawn}.",
+            )
+        case "ribbons":
+            seen = [(row.label, row.view) for row in rows if row.view is not None]
+            spoken = ", ".join(f"{label} {'the same' if view.same else 'different'}" for label, view in seen)
+            return (
+                "One pair, side by side",
+                f"The first pair of each policy: {spoken}.",
+                "The first pair of each policy, not a chosen one. Time runs to the right on a logarithmic axis; the"
+                " thin strip is red where the two labs pull different arms.",
+            )
+        case "divergence":
+            return (
+                "When do they part?",
+                "The share of pairs that have parted, by number of pulls.",
+                "The share of pairs whose arms have differed by then. A replicable policy stays below the dashed line"
+                " at rho to the end. Both axes are logarithmic.",
+            )
+        case _:
+            return (
+                "What is proved?",
+                "Terms of each guarantee against rho.",
+                "The terms of each policy's guarantee: a bound on the probability that two executions differ, whatever"
+                " the rewards (or under the promise that is named below). It holds where the bar ends left of the red"
+                " line; ordinary policies have none.",
+            )
+
+
+# -- the page ---------------------------------------------------------------------------------------------------------
+
+
+def _report(comparison: Comparison, study: StudyFile, content: Mapping[str, Any], pictures: Sequence[Picture]) -> str:
+    rows = comparison.entrants
+    title = study.title or f"{len(rows)} policies on {len(comparison.environment.means)} arms"
+    parts = [page.heading(1, title), page.paragraph(_opening(comparison), "soft")]
+    if comparison.interrupted:
+        parts.append(page.paragraph("This run was interrupted; what is shown was finished.", "note"))
+    parts += [page.paragraph(warning, "note") for warning in content["warnings"]]
+    order = [HEADER.index(name) for name in ("policy", "verdict", "agree", "interval", "proved", "regret")]
+    order += [HEADER.index(name) for name in ("horizon", "executions")]  # a telephone shows the first few
+    lines = [[cells(row)[column] for column in order] for row in rows]
+    parts.append(page.table([HEADER[column] for column in order], lines, marked=1))
+    parts.append(
+        page.paragraph(
+            "A verdict is about this environment: PASS when the exact interval for P(two executions differ) ends below "
+            "rho, FAIL when it begins above. A proved bound holds for every environment.",
+            "soft",
+        )
+    )
+    parts += [page.picture(figure) for figure in pictures]
+    terms = [
+        (row.label, term.name, short(term.value), term.statement)
+        for row in rows
+        if row.certificate.guarantee is not None
+        for term in row.certificate.guarantee.terms
+    ]
+    if terms:
+        parts.append(page.table(("policy", "term", "value", "statement"), terms, "text"))
+    for row in rows:
+        if row.certificate.guarantee is not None and row.certificate.guarantee.note:
+            parts.append(page.paragraph(f"{row.label}: {row.certificate.guarantee.note}", "soft"))
+    parts += _rebuilding(comparison, study, content)
+    return page.page(title, parts)
+
+
+def _opening(comparison: Comparison) -> str:
+    world = comparison.environment
+    means = ", ".join(f"{mean:g}" for mean in world.means[:20]) + (", ..." if len(world.means) > 20 else "")
+    first = comparison.entrants[0].certificate
+    return (
+        f"Arms with {world.name} rewards of means {means}. Each policy was run in pairs: the two executions of a pair "
+        f"share their coins and see fresh rewards. rho = {first.rho:g}. Per-round policies were given "
+        f"{power_of_ten(comparison.rounds)} rounds in all, so their horizons are shorter and their executions fewer."
+    )
+
+
+def _rebuilding(comparison: Comparison, study: StudyFile, content: Mapping[str, Any]) -> list[str]:
+    versions = ", ".join(f"{name} {version}" for name, version in content["versions"].items())
+    digests = [(row.label, row.certificate.digest) for row in comparison.entrants]
+    return [
+        page.heading(2, "Rebuild it"),
+        page.paragraph("With the study file that lies beside this report (and is printed here):"),
+        page.code("banditto compare study.toml --out report"),
+        page.code(study.to_toml()),
+        page.paragraph("It was made by"),
+        page.code(" ".join(content["command"])),
+        page.paragraph(f"on {content['created']} with {versions}, {content['platform']}.", "soft"),
+        page.heading(2, "Raw results"),
+        page.paragraph(
+            "Beside this file: results.json (all of it), results.csv (a line per policy), curves.csv (regret), "
+            "divergence.csv (pairs by the first pull that differs), figures/ (PNG and SVG).",
+        ),
+        page.table(("policy", "digest of its protocol"), digests, "text"),
+    ]
+
+
+# -- raw results ------------------------------------------------------------------------------------------------------
+
+
+def _csv(records: Sequence[Mapping[str, Any]]) -> str:
+    if not records:
+        return ""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, fieldnames=list(records[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return out.getvalue()
+
+
+def _curve_records(comparison: Comparison) -> list[dict[str, Any]]:
+    return [
+        {"label": row.label, "pulls": int(n), "mean": float(mean), "low": float(low), "high": float(high)}
+        for row in comparison.entrants
+        if row.curve is not None
+        for n, mean, low, high in zip(row.curve.pulls, row.curve.mean, row.curve.low, row.curve.high, strict=True)
+    ]
+
+
+def _divergence_records(comparison: Comparison) -> list[dict[str, Any]]:
+    return [
+        {"label": row.label, "pull": pull, "pairs": pairs}
+        for row in comparison.entrants
+        for pull, pairs in row.certificate.divergence_pulls.items()
+    ]

@@ -1,0 +1,268 @@
+"""Comparing policies: many of them on one environment, each measured like a certificate.
+
+A batched policy runs its whole horizon, whatever it is. A per-round policy pays for every round, so it is given a
+budget of rounds, and its horizon and its pairs are cut to fit; every row says what it got.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from banditto.certification import MOST_JOBS, Certificate, certify
+from banditto.engine.blocks import shared_workers, submitted
+from banditto.engine.curves import Curve, regret_curve
+from banditto.engine.pairs import Study, study_of
+from banditto.engine.watching import PairView, watch_pair
+from banditto.environment import Environment
+from banditto.errors import InvalidArgument, MissingExtra
+from banditto.exact import integer
+from banditto.horizons import LONGEST_ROUND_HORIZON, SHORTEST_HORIZON
+from banditto.intervals import MOST_PAIRS
+from banditto.policy import AnyPolicy, BatchedPolicy, Policy, RoundPolicy
+from banditto.text import html_table, text_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCHEMA_VERSION = 1
+DEFAULT_ROUNDS = 2 * 10**7
+FEWEST_ROUNDS, MOST_ROUNDS = 10**4, 10**13
+_EXECUTIONS = 200  # of a per-round policy, at least, before its horizon grows
+MOST_POLICIES = 50
+
+# (label, pairs done, pairs in all)
+CompareProgress = Callable[[str, int, int], None]
+
+
+class Entrant(NamedTuple):
+    """One policy's row: its certificate and, if pictures were wanted, its regret curve and its first pair."""
+
+    label: str
+    certificate: Certificate
+    curve: Curve | None
+    view: PairView | None
+
+    @property
+    def executions(self) -> int:
+        """Two for each pair."""
+        return 2 * self.certificate.pairs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """The rows of all policies that were finished, in the order in which they were given."""
+
+    environment: Environment
+    entrants: tuple[Entrant, ...]
+    rounds: int
+    interrupted: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: the environment, and each policy's certificate with its label."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "environment": self.environment.to_dict(),
+            "rounds": self.rounds,
+            "policies": [
+                {"label": row.label, "executions": row.executions} | row.certificate.to_dict() for row in self.entrants
+            ],
+            "interrupted": self.interrupted,
+        }
+
+    def records(self) -> list[dict[str, Any]]:
+        """One flat record per policy, for data frames and CSV files."""
+        return [_record(row) for row in self.entrants]
+
+    def to_frame(self) -> pd.DataFrame:
+        """The records as a pandas data frame; needs `pip install 'banditto[data]'`."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise MissingExtra("to_frame()", "pandas", "data") from None
+        return pd.DataFrame(self.records())
+
+    def table(self) -> str:
+        """One line per policy."""
+        return text_table(HEADER, [cells(row) for row in self.entrants], align="lrrrrrrl")
+
+    def _repr_html_(self) -> str:
+        return html_table(HEADER, [cells(row) for row in self.entrants])
+
+
+def compare(
+    policies: Sequence[AnyPolicy],
+    environment: Environment,
+    *,
+    horizon: int | None = None,
+    rho: float | None = None,
+    pairs: int = 1000,
+    rounds: int = DEFAULT_ROUNDS,
+    seed: int = 0,
+    noise_seed: int | None = None,
+    confidence: float = 0.95,
+    labels: Sequence[str] | None = None,
+    curves: bool = False,
+    jobs: int = 1,
+    executor: Executor | None = None,
+    progress: CompareProgress | None = None,
+) -> Comparison:
+    """Measure many policies on one environment.
+
+    `horizon` and `rho` are for baselines, which have none; by default they are the replicable policies'. `rounds` is
+    what each per-round policy may play in all. `curves` adds regret curves and one pair to look at, for a report.
+    """
+    names = _checked_labels(policies, labels)
+    pairs = integer(pairs, "pairs", 1, MOST_PAIRS)
+    rounds = integer(rounds, "rounds", FEWEST_ROUNDS, MOST_ROUNDS)
+    jobs = integer(jobs, "jobs", 1, MOST_JOBS)
+    horizon, rho = _common_horizon(policies, horizon), _common_rho(policies, rho)
+    plans = [_allotment(policy, environment, horizon, pairs, rounds) for policy in policies]
+    studies = [
+        study_of(policy, environment, seed=seed, noise_seed=noise_seed, horizon=length)
+        for policy, (length, _) in zip(policies, plans, strict=True)
+    ]
+    rows: list[Entrant] = []
+    with shared_workers(jobs, executor) as workers:
+        for label, study, (_, share) in zip(names, studies, plans, strict=True):
+            try:
+                certificate = certify(
+                    study.policy,
+                    environment,
+                    pairs=share,
+                    seed=study.seed,
+                    noise_seed=study.noise_seed,
+                    horizon=study.horizon,
+                    rho=None if isinstance(study.policy, Policy) else rho,
+                    confidence=confidence,
+                    executor=workers,
+                    progress=None if progress is None else _labelled(progress, label),
+                )
+                drawn = _pictures(study, certificate.pairs, workers) if curves else (None, None)
+            except KeyboardInterrupt:
+                return Comparison(environment=environment, entrants=tuple(rows), rounds=rounds, interrupted=True)
+            rows.append(Entrant(label, certificate, *drawn))
+            if certificate.interrupted:
+                break
+    stopped = len(rows) < len(policies) or rows[-1].certificate.interrupted
+    return Comparison(environment=environment, entrants=tuple(rows), rounds=rounds, interrupted=stopped)
+
+
+def illustrate(study: Study, pairs: int) -> tuple[Curve, PairView]:
+    """What a report draws of a policy; sent to a worker."""
+    view = watch_pair(
+        study.policy, study.environment, seed=study.seed, noise_seed=study.noise_seed, horizon=study.horizon
+    )
+    return regret_curve(study, pairs), view
+
+
+def _pictures(study: Study, pairs: int, workers: Executor | None) -> tuple[Curve, PairView]:
+    return illustrate(study, pairs) if workers is None else submitted(workers, illustrate, study, pairs).result()
+
+
+def _labelled(progress: CompareProgress, label: str) -> Callable[[int, int], None]:
+    return lambda done, total: progress(label, done, total)
+
+
+def _checked_labels(policies: Sequence[AnyPolicy], labels: Sequence[str] | None) -> list[str]:
+    """A name for each row, all different."""
+    if not isinstance(policies, Sequence) or isinstance(policies, str) or not 1 <= len(policies) <= MOST_POLICIES:
+        raise InvalidArgument("policies", policies, f"a list of 1 to {MOST_POLICIES} policies")
+    names = [label_of(policy) for policy in policies] if labels is None else [str(label) for label in labels]
+    if len(names) != len(policies):
+        raise InvalidArgument("labels", f"{len(names)} of them", f"{len(policies)}, one for each policy")
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidArgument("policies", f"{name} more than once", "different policies, or labels of their own")
+    return names
+
+
+def label_of(policy: AnyPolicy) -> str:
+    """The name on the command line: `random-threshold`, `random-threshold:paper`, `ucb1`."""
+    if isinstance(policy, type) or not hasattr(policy, "settings"):
+        raise InvalidArgument("policies", policy, "policy objects")
+    constants = policy.settings().get("constants")
+    return policy.name if constants in (None, "certified") else f"{policy.name}:{constants}"
+
+
+def _common_horizon(policies: Sequence[AnyPolicy], horizon: int | None) -> int | None:
+    """The horizon for those that have none: the longest of the others."""
+    if horizon is not None:
+        return horizon
+    return max((policy.horizon for policy in policies if not isinstance(policy, RoundPolicy)), default=None)
+
+
+def _common_rho(policies: Sequence[AnyPolicy], rho: float | None) -> float | None:
+    """The rho for those that have none: that of the others, if they agree on it."""
+    own = {policy.rho for policy in policies if isinstance(policy, Policy)}
+    return own.pop() if rho is None and len(own) == 1 else rho
+
+
+def _allotment(
+    policy: AnyPolicy, environment: Environment, horizon: int | None, pairs: int, rounds: int
+) -> tuple[int | None, int]:
+    """A policy's horizon (None: its own) and pairs."""
+    if isinstance(policy, BatchedPolicy) or horizon is None:
+        return None, pairs
+    longest = max(rounds // _EXECUTIONS, SHORTEST_HORIZON, len(environment.means))
+    length = min(integer(horizon, "horizon", 1, 10**15), longest, LONGEST_ROUND_HORIZON)
+    return length, min(pairs, max(1, rounds // (2 * length)))
+
+
+HEADER = ("policy", "horizon", "executions", "agree", "interval", "proved", "regret", "verdict")
+
+
+def cells(row: Entrant) -> tuple[str, ...]:
+    """A row of the table under `HEADER`."""
+    certificate = row.certificate
+    low, high = certificate.interval
+    bound, regret = certificate.bound, certificate.regret
+    reach = regret.interval[1] - regret.mean
+    return (
+        row.label,
+        power_of_ten(certificate.horizon),
+        f"{row.executions:,}",
+        f"{certificate.agreement:.1%}",
+        f"{100 * low:.1f}-{high:.1%}",
+        "none" if bound is None else f"{bound:.3g}",
+        f"{regret.mean:,.0f}" + ("" if math.isinf(reach) else f" ± {reach:,.0f}"),
+        certificate.verdict,
+    )
+
+
+def power_of_ten(number: int) -> str:
+    """1e8 where that is what it is, else digits with commas."""
+    digits = str(number)
+    round_number = len(digits) > 4 and not digits[1:].strip("0")
+    return f"{digits[0]}e{len(digits) - 1}" if round_number else f"{number:,}"
+
+
+def _record(row: Entrant) -> dict[str, Any]:
+    certificate = row.certificate
+    regret = certificate.regret
+    known = not math.isinf(regret.interval[1])
+    return {
+        "label": row.label,
+        "policy": certificate.policy,
+        "constants": certificate.constants,
+        "horizon": certificate.horizon,
+        "rho": certificate.rho,
+        "pairs": certificate.pairs,
+        "executions": row.executions,
+        "mismatches": certificate.mismatches,
+        "agreement": certificate.agreement,
+        "agreement_low": certificate.interval[0],
+        "agreement_high": certificate.interval[1],
+        "bound": certificate.bound,
+        "regret": regret.mean,
+        "regret_low": regret.interval[0] if known else None,
+        "regret_high": regret.interval[1] if known else None,
+        "regret_largest": regret.largest,
+        "verdict": certificate.verdict,
+        "seed": certificate.seed,
+        "noise_seed": certificate.noise_seed,
+        "digest": certificate.digest,
+    }

@@ -1,0 +1,210 @@
+"""Studies as files: what `banditto compare` is asked to do, in TOML.
+
+    title = "Three buttons"            # optional, for the report
+    means = [0.5, 0.9, 0.8]
+    environment = "bernoulli"          # as on the command line; files are looked for beside the study
+    horizon = 1e8
+    rho = 0.1
+    policies = ["random-threshold", "random-threshold:paper", "ucb1",
+                {policy = "explore-then-commit", gap = 0.1, label = "ETC"}]
+    pairs = 1000
+    rounds = 2e7                       # what each per-round policy may play in all
+    seed = 7
+    noise_seed = 8
+    confidence = 0.95
+    gap = 0.1                          # for policies that need one and have none of their own
+
+Keys that are not listed here are refused. Only `policies`, `horizon`, `rho` and what the environment needs must be
+there, in the file or as flags, which win.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import tomli_w
+
+from banditto.catalogue import build_environment, build_policy, takes_option
+from banditto.environment import Environment
+from banditto.errors import InvalidArgument
+from banditto.exact import integer, open_unit, real
+from banditto.policy import AnyPolicy
+
+LONGEST_TEXT = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyLine:
+    """A policy as it is written: `random-threshold:paper`, with a label and a gap if it has them."""
+
+    policy: str
+    label: str | None = None
+    gap: float | None = None
+
+    @property
+    def name(self) -> str:
+        """What its row is called."""
+        return self.label or self.policy
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyFile:
+    """What was written, checked; None where nothing was."""
+
+    title: str | None = None
+    means: tuple[float, ...] | None = None
+    environment: str | None = None
+    horizon: int | None = None
+    rho: float | None = None
+    policies: tuple[PolicyLine, ...] | None = None
+    pairs: int | None = None
+    rounds: int | None = None
+    seed: int | None = None
+    noise_seed: int | None = None
+    confidence: float | None = None
+    gap: float | None = None
+
+    @classmethod
+    def load(cls, path: str) -> StudyFile:
+        """Read a file."""
+        try:
+            content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InvalidArgument("study", path, f"a file that can be read ({error.strerror})") from None
+        except ValueError as error:
+            raise InvalidArgument("study", path, f"a TOML file ({error})") from None
+        study = cls.of(content)
+        name, _, file = (study.environment or "").partition(":")
+        if name == "discrete" and file and not Path(file).is_absolute():
+            study = replace(study, environment=f"{name}:{Path(path).parent / file}")
+        return study
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any]) -> StudyFile:
+        """Check plain data."""
+        _refuse_unknown(content, [field.name for field in fields(cls)], "study")
+        found: dict[str, Any] = {key: _CHECKS[key](content[key], key) for key in content}
+        return cls(**found)
+
+    def with_flags(self, **flags: Any) -> StudyFile:
+        """The study with those flags in place of its own values that were given."""
+        return replace(self, **{name: value for name, value in flags.items() if value is not None})
+
+    def to_toml(self) -> str:
+        """What `load` reads; nothing is written of what was not given."""
+        content = {key: value for key, value in asdict(self).items() if value is not None}
+        if self.policies is not None:
+            content["policies"] = [
+                line.policy
+                if line.label is None and line.gap is None
+                else {key: value for key, value in asdict(line).items() if value is not None}
+                for line in self.policies
+            ]
+        return tomli_w.dumps(
+            {key: list(value) if isinstance(value, tuple) else value for key, value in content.items()}
+        )
+
+    def built(self) -> Built:
+        """The objects that it names."""
+        world = build_environment(self.environment or "bernoulli", self.means)
+        horizon = _needed(self.horizon, "horizon", "an integer, such as 1e8")
+        rho = _needed(self.rho, "rho", "a number between 0 and 1, both excluded")
+        lines = _needed(self.policies, "policies", "names separated by commas, such as random-threshold,ucb1")
+        if self.gap is not None and not any(takes_option(line.policy, "gap") for line in lines):
+            raise InvalidArgument("gap", self.gap, "none, because no policy here needs one")
+        made = [
+            build_policy(
+                line.policy,
+                arms=len(world.means),
+                horizon=horizon,
+                rho=rho,
+                environment=world,
+                gap=_gap_of(line, self.gap),
+            )
+            for line in lines
+        ]
+        return Built(made, world, [line.name for line in lines])
+
+
+class Built(NamedTuple):
+    """Policies, the environment, and the policies' labels."""
+
+    policies: list[AnyPolicy]
+    environment: Environment
+    labels: list[str]
+
+
+def _gap_of(line: PolicyLine, common: float | None) -> float | None:
+    if line.gap is not None and not takes_option(line.policy, "gap"):
+        raise InvalidArgument("gap", line.gap, f"none, because {line.policy} does not need one")
+    return common if line.gap is None else line.gap
+
+
+def _needed(value: Any, name: str, allowed: str) -> Any:
+    if value is None:
+        raise InvalidArgument(name, "nothing", allowed)
+    return value
+
+
+def _refuse_unknown(content: Mapping[str, Any], known: list[str], where: str) -> None:
+    for key in content:
+        if key not in known:
+            close = difflib.get_close_matches(key, known, n=1)
+            hint = f"did you mean {close[0]!r}? " if close else ""
+            raise InvalidArgument(where, f"the key {key!r}", hint + ", ".join(known))
+
+
+def _text(value: Any, name: str) -> str:
+    if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_TEXT or not value.isprintable():
+        raise InvalidArgument(name, value, f"one line of text, at most {LONGEST_TEXT} characters")
+    return value
+
+
+def _numbers(value: Any, name: str) -> tuple[float, ...]:
+    if not isinstance(value, list):
+        raise InvalidArgument(name, value, "a list of numbers")
+    return tuple(real(number, name) for number in value)
+
+
+def _lines(value: Any, name: str) -> tuple[PolicyLine, ...]:
+    if not isinstance(value, list) or not value:
+        raise InvalidArgument(name, value, "a list of policies")
+    return tuple(_line(row) for row in value)
+
+
+def _line(row: Any) -> PolicyLine:
+    if isinstance(row, str):
+        return PolicyLine(policy=_text(row, "policies"))
+    if not isinstance(row, dict) or "policy" not in row:
+        raise InvalidArgument("policies", row, "names, or tables with policy, label and gap")
+    _refuse_unknown(row, ["policy", "label", "gap"], "policies")
+    return PolicyLine(
+        policy=_text(row["policy"], "policy"),
+        label=_text(row["label"], "label") if "label" in row else None,
+        gap=real(row["gap"], "gap") if "gap" in row else None,
+    )
+
+
+def _count(value: Any, name: str) -> int:
+    return integer(value, name, 0, 10**40)  # what takes it checks its range
+
+
+_CHECKS: dict[str, Any] = {
+    "title": _text,
+    "means": _numbers,
+    "environment": _text,
+    "horizon": _count,
+    "rho": open_unit,
+    "policies": _lines,
+    "pairs": _count,
+    "rounds": _count,
+    "seed": _count,
+    "noise_seed": _count,
+    "confidence": open_unit,
+    "gap": lambda value, name: real(value, name),
+}

@@ -1,0 +1,66 @@
+"""MeanRounding is replicable where it is hard to be (see hard.py), and as printed Algorithm 1 is not."""
+
+from __future__ import annotations
+
+import math
+from itertools import accumulate
+from typing import Any, Literal
+
+import pytest
+
+import banditto as bd
+from banditto.grids import GridBatch, GridSchedule
+from banditto.horizons import batch_count, batch_growth
+from banditto.intervals import lower_limit
+from banditto.policy import Policy
+from banditto.testing import assert_rate_at_most
+from tests.statistical import hard
+
+HORIZONS = {
+    "certified": {2: 10**7, 5: 10**8, 10: 10**9},
+    "paper": {2: 10**10, 5: 10**12, 10: 10**13},
+}
+
+
+def measure(constants: Literal["certified", "paper"]) -> list[hard.Measured]:
+    def make(arms: int, horizon: int) -> Policy[Any]:
+        return bd.MeanRounding(arms=arms, horizon=horizon, rho=hard.RHO, constants=constants)
+
+    return hard.measure(make, HORIZONS[constants], first_seed=3000)
+
+
+def test_no_instance_breaks_the_promise() -> None:
+    hard.assert_promise_kept(measure("certified"))
+
+
+def test_paper_constants_are_far_on_the_safe_side() -> None:
+    """Arms are dropped, and fewer pairs than rho/10 differ: twenty times the samples buy nothing."""
+    rows = measure("paper")
+    assert sum(row.dropped > 0.5 for row in rows) >= 8
+    for _, certificate, _ in rows:
+        assert_rate_at_most(certificate.mismatches, certificate.pairs, hard.RHO / 10, hard.LEVEL / len(rows))
+
+
+def as_printed(arms: int, horizon: int, rho: float) -> bd.MeanRounding:
+    """Algorithm 1 letter by letter: floor(q^i) pulls, whatever the replicable mean would need."""
+    policy = bd.MeanRounding(arms=arms, horizon=horizon, rho=rho, constants="paper")
+    batches = batch_count(horizon)
+    delta, share = 1 / (2 * arms * horizon * batches), rho / (arms * batches)
+    rows = []
+    for pulls, samples in zip(growth := batch_growth(horizon), accumulate(growth), strict=True):
+        tau = min(1.0, math.sqrt(math.log(2 * arms * horizon * batches) / samples))
+        alpha = 2 * tau / (share + 1 - 2 * delta)  # Proposition 2's grid for this tau, delta and rho'
+        rows.append(GridBatch(pulls, samples, samples * alpha, 2 * tau / alpha))
+    policy._set(schedule=GridSchedule(tuple(rows)))
+    return policy
+
+
+@pytest.mark.parametrize("gap", [0.2, 0.4])
+@pytest.mark.filterwarnings("ignore::banditto.errors.ShortHorizonWarning")
+def test_the_printed_pull_counts_are_not_replicable(gap: float) -> None:
+    """K = 2, T = 10^5, rho = 0.1: more than a fifth of all pairs differ, at level 1e-9 for each gap."""
+    policy = as_printed(2, 10**5, 0.1)
+    certificate = bd.certify(policy, bd.Bernoulli([0.5 - gap / 2, 0.5 + gap / 2]), pairs=4096, seed=5)
+    assert lower_limit(certificate.mismatches, certificate.pairs, 1e-9) > 0.2
+    assert certificate.verdict == "FAIL"
+    assert certificate.bound is None  # and its own guarantee says so: the terms add up to more than rho

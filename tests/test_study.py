@@ -1,0 +1,259 @@
+"""Comparisons: rows, budgets, labels, curves, frames; and studies as files."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import banditto as bd
+from banditto.engine.curves import regret_curve, regrets_at
+from banditto.engine.pairs import study_of
+from banditto.errors import InvalidArgument, MissingExtra
+from banditto.study import HEADER, power_of_ten
+from banditto.study_file import StudyFile
+
+WORLD = bd.Bernoulli([0.3, 0.9, 0.6])
+THRESHOLD = bd.RandomThreshold(arms=3, horizon=10**7, rho=0.2)
+
+
+def test_rows_are_the_certificates_of_each_policy_alone() -> None:
+    compared = bd.compare([THRESHOLD, bd.UCB1()], WORLD, pairs=60, rounds=40_000, seed=5)
+    first, second = compared.entrants
+    assert first.certificate == bd.certify(THRESHOLD, WORLD, pairs=60, seed=5)
+    assert second.certificate == bd.certify(bd.UCB1(), WORLD, horizon=200, rho=0.2, pairs=60, seed=5)
+    assert not compared.interrupted
+    assert [row.executions for row in compared.entrants] == [120, 120]
+
+
+@pytest.mark.parametrize(
+    ("horizon", "pairs", "rounds", "length", "share"),
+    [
+        (10**7, 1000, 2 * 10**7, 10**5, 100),  # a hundred pairs of a horizon cut to fit
+        (10**7, 10, 2 * 10**7, 10**5, 10),
+        (1000, 1000, 2 * 10**7, 1000, 1000),  # all fits
+        (1000, 10**5, 2 * 10**6, 1000, 1000),
+        (10**7, 1000, 10**4, 50, 100),
+    ],
+)
+def test_a_budget_of_rounds_is_kept(horizon: int, pairs: int, rounds: int, length: int, share: int) -> None:
+    from banditto.study import _allotment
+
+    assert _allotment(bd.UCB1(), WORLD, horizon, pairs, rounds) == (length, share)
+    assert 2 * length * share <= rounds
+    assert _allotment(THRESHOLD, WORLD, horizon, pairs, rounds) == (None, pairs)
+
+
+def test_labels_tell_rows_apart() -> None:
+    paper = bd.RandomThreshold(arms=3, horizon=10**7, rho=0.2, constants="paper")
+    compared = bd.compare([THRESHOLD, paper], WORLD, pairs=4)
+    assert [row.label for row in compared.entrants] == ["random-threshold", "random-threshold:paper"]
+    with pytest.raises(InvalidArgument, match="random-threshold more than once"):
+        bd.compare([THRESHOLD, THRESHOLD], WORLD)
+    named = bd.compare([THRESHOLD, THRESHOLD], WORLD, pairs=4, labels=["a", "b"])
+    assert [row.label for row in named.entrants] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("policies", "options", "said"),
+    [
+        ([], {}, "^policies: got"),
+        ("ucb1", {}, "^policies: got ucb1"),
+        ([bd.UCB1], {}, "policy objects"),
+        ([bd.UCB1()], {}, "^horizon: got None"),
+        ([bd.UCB1()], {"horizon": 100}, "^rho: got None"),
+        ([THRESHOLD, bd.UCB1()], {"rounds": 5}, "^rounds: got 5"),
+        ([THRESHOLD], {"labels": ["a", "b"]}, "^labels: got 2 of them"),
+        ([THRESHOLD], {"pairs": 0}, "^pairs: got 0"),
+        ([THRESHOLD], {"jobs": 0}, "^jobs: got 0"),
+        ([THRESHOLD], {"confidence": 2}, "^confidence: got 2"),
+        ([bd.RandomThreshold(arms=2, horizon=10**6, rho=0.1)], {}, "^environment: got 3 arms"),
+    ],
+)
+def test_bad_arguments(policies: Any, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidArgument, match=said):
+        bd.compare(policies, WORLD, **options)
+
+
+def test_different_rhos_leave_the_baselines_without_one() -> None:
+    other = bd.RandomThreshold(arms=3, horizon=10**7, rho=0.3)
+    with pytest.raises(InvalidArgument, match="^rho: got None"):
+        bd.compare([THRESHOLD, other, bd.UCB1()], WORLD, labels=["a", "b", "c"], pairs=4)
+    rows = bd.compare([THRESHOLD, other, bd.UCB1()], WORLD, labels=["a", "b", "c"], pairs=4, rho=0.25, rounds=10**4)
+    assert [row.certificate.rho for row in rows.entrants] == [0.2, 0.3, 0.25]
+
+
+def test_frames_and_tables() -> None:
+    compared = bd.compare([THRESHOLD, bd.UCB1()], WORLD, pairs=20, rounds=10**4)
+    frame = compared.to_frame()
+    assert list(frame["label"]) == ["random-threshold", "ucb1"]
+    assert frame.loc[0, "agreement"] == compared.entrants[0].certificate.agreement
+    assert len(frame.columns) == 20
+    text = compared.table().splitlines()
+    assert tuple(text[0].split()) == HEADER
+    assert "1e7" in text[2]
+    assert "<td>ucb1</td>" in compared._repr_html_()
+
+
+def test_frames_need_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
+    real_import = builtins.__import__
+
+    def without_pandas(name: str, *arguments: Any, **options: Any) -> Any:
+        if name == "pandas":
+            raise ImportError(name)
+        return real_import(name, *arguments, **options)
+
+    compared = bd.compare([THRESHOLD], WORLD, pairs=4)
+    monkeypatch.setattr(builtins, "__import__", without_pandas)
+    with pytest.raises(MissingExtra, match=r"pip install 'banditto\[data\]'"):
+        compared.to_frame()
+
+
+def test_power_of_ten() -> None:
+    assert [power_of_ten(n) for n in (100, 10_000, 10**8, 2 * 10**7, 123_456)] == [
+        "100",
+        "1e4",
+        "1e8",
+        "2e7",
+        "123,456",
+    ]
+
+
+# -- curves -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "policy", [THRESHOLD, bd.BatchedElimination(arms=3, horizon=10**7), bd.UCB1()], ids=lambda policy: policy.name
+)
+def test_curves_end_at_the_regret_of_the_certificate(policy: Any) -> None:
+    horizon = 2000 if isinstance(policy, bd.UCB1) else None
+    study = study_of(policy, WORLD, seed=2, noise_seed=None, horizon=horizon)
+    curve = regret_curve(study, 20)
+    certificate = bd.certify(policy, WORLD, pairs=20, seed=2, horizon=horizon, rho=0.2)
+    assert curve.mean[-1] == pytest.approx(certificate.regret.mean, rel=1e-12)
+    assert curve.executions == 40
+    assert (np.diff(curve.mean) >= 0).all()
+    assert ((curve.low <= curve.mean + 1e-9) & (curve.mean <= curve.high + 1e-9)).all()
+    assert curve.pulls[-1] == study.horizon
+
+
+def test_regret_within_a_batch_follows_the_order_of_pulls() -> None:
+    """Arms 1, 2, 3 in turn, n of each: losses 0.6, 0 and 0.3 a pull."""
+    study = study_of(THRESHOLD, WORLD, seed=2, noise_seed=None, horizon=None)
+    n = THRESHOLD.schedule.batch(1).pulls
+    regrets = regrets_at(study, 3, np.array([1, n // 2, n, 2 * n, 2 * n + 1, 3 * n]))
+    expected = [0.6, 0.6 * (n // 2), 0.6 * n, 0.6 * n, 0.6 * n + 0.3, 0.9 * n]
+    assert np.allclose(regrets, expected)
+
+
+def test_first_pulls_that_differ_are_those_of_the_trajectories() -> None:
+    """Against the two arm sequences themselves, run by run."""
+    policy = bd.BatchedElimination(arms=3, horizon=10**5, gamma=1.0)
+    study = study_of(policy, WORLD, seed=8, noise_seed=None, horizon=None)
+    from banditto.engine.batched import pair_trajectories
+
+    counted: dict[int, int] = {}
+    for pair in range(40):
+        first, second = pair_trajectories(study, policy, pair)
+        arms = [np.repeat([r.arm for r in t.runs], [r.pulls for r in t.runs]) for t in (first, second)]
+        different = np.flatnonzero(arms[0] != arms[1])
+        if different.size:
+            pull = int(different[0]) + 1
+            counted[pull] = counted.get(pull, 0) + 1
+    certificate = bd.certify(policy, WORLD, pairs=40, seed=8, rho=0.2)
+    assert certificate.divergence_pulls == dict(sorted(counted.items()))
+    assert sum(counted.values()) == certificate.mismatches > 0
+
+
+# -- studies as files -------------------------------------------------------------------------------------------------
+
+GOOD: dict[str, Any] = {"means": [0.5, 0.9], "horizon": 1e6, "rho": 0.2, "policies": ["random-threshold", "ucb1"]}
+
+
+def test_a_study_survives_toml(tmp_path: Path) -> None:
+    study = StudyFile.of(
+        {
+            **GOOD,
+            "title": "Ünïcode & <b>",
+            "environment": "gaussian:0.5",
+            "pairs": 10,
+            "rounds": "1e6",
+            "seed": 1,
+            "noise_seed": 2,
+            "confidence": 0.9,
+            "policies": ["ucb1", {"policy": "explore-then-commit", "gap": 0.1, "label": "ETC"}],
+        }
+    )
+    path = tmp_path / "study.toml"
+    path.write_text(study.to_toml(), encoding="utf-8")
+    assert StudyFile.load(str(path)) == study
+    built = study.built()
+    assert built.labels == ["ucb1", "ETC"]
+    assert built.environment == bd.Gaussian([0.5, 0.9], 0.5)
+    assert isinstance(built.policies[1], bd.ExploreThenCommit)
+    assert built.policies[1].gap == 0.1
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"mean": [0.1]}, "did you mean 'means'"),
+        ({"zebra": 1}, "^study: got the key 'zebra'"),
+        ({"means": 5}, "^means: got 5"),
+        ({"means": ["x", 1]}, "^means: got x"),
+        ({"horizon": "long"}, "^horizon: got long"),
+        ({"horizon": 10.5}, "^horizon: got 10.5"),
+        ({"rho": 2}, "^rho: got 2"),
+        ({"policies": []}, "^policies: got"),
+        ({"policies": "ucb1"}, "^policies: got ucb1"),
+        ({"policies": [5]}, "^policies: got 5"),
+        ({"policies": [{"label": "x"}]}, "tables with policy"),
+        ({"policies": [{"policy": "ucb1", "colour": "red"}]}, "the key 'colour'"),
+        ({"policies": [{"policy": "ucb1", "label": ""}]}, "^label: got"),
+        ({"title": 7}, "^title: got 7"),
+        ({"title": "two\nlines"}, "^title: got"),
+        ({"environment": 3}, "^environment: got 3"),
+        ({"pairs": -1}, "^pairs: got -1"),
+        ({"rounds": True}, "^rounds: got True"),
+        ({"seed": "x"}, "^seed: got x"),
+        ({"noise_seed": 0.5}, "^noise_seed: got 0.5"),
+        ({"confidence": 1}, "^confidence: got 1"),
+        ({"gap": "x"}, "^gap: got x"),
+    ],
+)
+def test_bad_studies(change: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidArgument, match=said):
+        StudyFile.of({**GOOD, **change})
+
+
+def test_a_gap_that_nobody_needs_is_refused() -> None:
+    with pytest.raises(InvalidArgument, match="no policy here needs one"):
+        StudyFile.of({**GOOD, "gap": 0.1}).built()
+    with pytest.raises(InvalidArgument, match="ucb1 does not need one"):
+        StudyFile.of({**GOOD, "policies": [{"policy": "ucb1", "gap": 0.1}]}).built()
+
+
+def test_files_of_arms_are_looked_for_beside_the_study(tmp_path: Path) -> None:
+    (tmp_path / "arms.json").write_text(
+        '{"arms": [{"values": [0, 1], "probabilities": [0.5, 0.5]}, {"values": [0, 1], "probabilities": [0.25, 0.75]}]}'
+    )
+    (tmp_path / "study.toml").write_text(
+        'environment = "discrete:arms.json"\nhorizon = 1e6\nrho = 0.2\npolicies = ["ucb1"]\n'
+    )
+    assert StudyFile.load(str(tmp_path / "study.toml")).built().environment.means == (0.5, 0.75)
+
+
+def test_the_documented_study_is_a_study() -> None:
+    from banditto import study_file
+
+    text = "\n".join(line[4:] for line in str(study_file.__doc__).splitlines() if line.startswith("    "))
+    import tomllib
+
+    study = StudyFile.of(tomllib.loads(text))
+    assert set(study.__dataclass_fields__) == set(tomllib.loads(text))
+    assert len(study.built().policies) == 4
+    assert math.isclose(study.rho or 0, 0.1)
