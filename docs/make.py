@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -151,6 +153,73 @@ def rounding_figure(path: Path) -> None:
     figure.savefig(path)
 
 
+PRICED: dict[str, Callable[[int, float], Any]] = {
+    "CertifiedElimination": lambda t, rho: bd.CertifiedElimination(arms=2, horizon=t, rho=rho),
+    "CertifiedElimination, gap named": lambda t, rho: bd.CertifiedElimination(arms=2, horizon=t, rho=rho, gap=0.1),
+    "RandomThreshold, certified": lambda t, rho: bd.RandomThreshold(arms=2, horizon=t, rho=rho),
+    "MeanRounding, certified": lambda t, rho: bd.MeanRounding(arms=2, horizon=t, rho=rho),
+    "RandomThreshold, paper": lambda t, rho: bd.RandomThreshold(arms=2, horizon=t, rho=rho, constants="paper"),
+    "MeanRounding, paper": lambda t, rho: bd.MeanRounding(arms=2, horizon=t, rho=rho, constants="paper"),
+}
+PRICE_WORLD = bd.Bernoulli([0.75, 0.85])
+
+
+def priced(make: Callable[[int, float], Any], horizon: int, rho: float) -> float:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", bd.ShortHorizonWarning)
+        return bd.certify(make(horizon, rho), PRICE_WORLD, pairs=1024, seed=3).regret.mean
+
+
+def price_table() -> str:
+    lines = [
+        f"| {name} | " + " | ".join(f"{priced(make, 10**8, rho):,.0f}" for rho in (0.3, 0.1, 0.03)) + " |"
+        for name, make in PRICED.items()
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def price_figure(path: Path) -> None:
+    """Regret against rho and against T, with ordinary policies and lower bounds."""
+    figure = Figure(figsize=(10.0, 4.6), dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2, sharey=True)
+    colours = (BLUE, "#56B4E9", "#009E73", "#CC79A7", ORANGE, "#D55E00")
+    rhos = np.geomspace(0.01, 0.5, 9)
+    horizons = [10**k for k in range(4, 12)]
+    for (name, make), colour in zip(PRICED.items(), colours, strict=True):
+        style = "--" if "named" in name else "-"
+        left.plot(rhos, [priced(make, 10**8, float(rho)) for rho in rhos], style, color=colour, label=name)
+        right.plot(horizons, [priced(make, t, 0.1) for t in horizons], style, color=colour)
+    divergence = 0.75 * np.log(0.75 / 0.85) + 0.25 * np.log(0.25 / 0.15)
+    gap = 0.1
+    for name, policy, marker in (("UCB1", bd.UCB1(), "s"), ("KL-UCB", bd.KLUCB(), "o")):
+        short = [10**4, 10**5, 10**6]
+        regrets = [
+            bd.certify(policy, PRICE_WORLD, horizon=t, rho=0.1, pairs=20, seed=3, jobs=1).regret.mean for t in short
+        ]
+        right.plot(short, regrets, marker=marker, color="black", linewidth=1, markersize=4, label=name)
+    right.plot(horizons, gap / divergence * np.log(horizons), ":", color=GREY, label="Lai and Robbins")
+    shape = 0.01 / (rhos**2 * gap * np.log(1 / (rhos * gap)))
+    left.plot(rhos, shape, "-.", color=GREY, label="shape of the replicable lower bound")
+    for axes, label in ((left, "rho"), (right, "horizon")):
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlabel(label)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+    left.set_ylabel("regret")
+    left.set_title("T = 1e8", fontsize=10, loc="left")
+    right.set_title("rho = 0.1", fontsize=10, loc="left")
+    figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=8.5)
+    figure.savefig(path)
+
+
+def example_table() -> str:
+    policy = bd.CertifiedElimination(arms=2, horizon=10**6, rho=0.1)
+    body = policy.describe().table().split("\n\n")[1]
+    return f"```\n{body}\n\n{policy.guarantee().table()}\n```\n"
+
+
 def demo_ribbons(path: Path) -> None:
     """The picture of `make demo`."""
     study = StudyFile.load(str(DOCS.parent / "examples" / "demo.toml"))
@@ -170,6 +239,9 @@ def demo_ribbons(path: Path) -> None:
 def main() -> None:
     between(DOCS / "random-threshold.md", "measured", threshold_table())
     between(DOCS / "mean-rounding.md", "measured", rounding_table())
+    between(DOCS / "certified-elimination.md", "example", example_table())
+    between(DOCS / "certified-elimination.md", "price", price_table())
+    price_figure(DOCS / "figures" / "price.png")
     threshold_figure(DOCS / "figures" / "random-threshold.png")
     rounding_figure(DOCS / "figures" / "mean-rounding.png")
     demo_ribbons(DOCS / "figures" / "ribbons.png")

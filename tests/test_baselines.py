@@ -199,6 +199,39 @@ def test_thompson_needs_rewards_0_or_1() -> None:
         bd.UCB1(sigma=-1)
 
 
+@pytest.mark.parametrize("policy", INDEX_POLICIES, ids=lambda policy: policy.name)
+def test_kernels_are_the_formulas(policy: Any) -> None:
+    """Choice by choice on random records, with the same coins: a wrong constant shows at once."""
+    generator = np.random.default_rng(11)
+    coin_key, horizon = np.uint64(12345), 5000
+    parameters = policy.parameters(4, horizon)
+    chosen = set()
+    for _ in range(400):
+        n = generator.integers(1, 200, 4)
+        total = generator.binomial(n, generator.uniform(0.3, 0.7, 4)).astype(float)
+        t = int(n.sum())
+        means = total / n
+        noise = np.array([counter.normal(coin_key, t * 4 + arm) for arm in range(4)])
+        samples = [
+            counter.beta(1 + total[arm], 1 + n[arm] - total[arm], np.uint64(counter.word(coin_key, t * 4 + arm)))
+            for arm in range(4)
+        ]
+        index = {
+            "ucb1": means + np.sqrt(2 * math.log(t) / n),
+            "kl-ucb": kl_bound(means, math.log(t + 1) / n),
+            "moss": means + np.sqrt(np.maximum(np.log(horizon / (4 * n)), 0) / n),
+            "gaussian-thompson": means + 0.5 / np.sqrt(n) * noise,
+            "thompson": np.array(samples),
+        }[policy.name]
+        top = np.sort(index)
+        if top[-1] - top[-2] < 1e-9:
+            continue
+        own = policy.kernel()((n, total, means, 1.0 / n, np.zeros(4)), t, parameters, coin_key)
+        assert own == int(np.argmax(index))
+        chosen.add(own)
+    assert chosen == {0, 1, 2, 3}
+
+
 def test_the_kl_bound_against_bisection() -> None:
     p, d = np.meshgrid([0.0, 1e-6, 0.01, 0.3, 0.5, 0.9, 0.999, 1.0], [1e-9, 1e-4, 0.01, 0.3, 1.0, 5.0, 40.0])
     own = np.vectorize(kl_ucb.bernoulli_bound)(p, d)

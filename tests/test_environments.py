@@ -10,7 +10,7 @@ from scipy import stats
 import banditto as bd
 from banditto.environment import Environment
 from banditto.errors import InvalidArgument
-from banditto.noise import LARGEST_COUNT, Noise
+from banditto.noise import LARGEST_COUNT, Noise, Sums
 from banditto.testing import ENVIRONMENT_CHECKS
 from banditto.testing.environments import COUNTS, DRAWS, Check, totals_of
 
@@ -88,7 +88,7 @@ def test_beta_sums_do_not_depend_on_how_they_are_cut_into_pieces(count: int) -> 
 
 
 def test_beta_refuses_what_would_take_for_ever() -> None:
-    with pytest.raises(InvalidArgument, match="at most 1e\\+08 pulls"):
+    with pytest.raises(InvalidArgument, match="at most 1e\\+07 pulls"):
         bd.Beta([0.5, 0.6]).draw(np.full((1, 2), 10**9), Noise(1, 0, 0))
 
 
@@ -134,6 +134,13 @@ def test_a_file_of_arms(tmp_path: Path) -> None:
     assert world == bd.Discrete([([0, 0.5, 1], [0.2, 0.3, 0.5])] * 2)
 
 
+def test_discrete_arms_must_be_a_list() -> None:
+    arms: Any
+    for arms in (5, "01"):
+        with pytest.raises(InvalidArgument, match="^arms: got"):
+            bd.Discrete(arms)
+
+
 @pytest.mark.parametrize(
     ("arm", "said"),
     [
@@ -144,6 +151,7 @@ def test_a_file_of_arms(tmp_path: Path) -> None:
         (([], []), "0 values"),
         (([0, "x"], [0.5, 0.5]), "^values: got x"),
         (5, "pairs"),
+        (("01", "10"), "pairs"),
     ],
 )
 def test_bad_discrete_arms(arm: Any, said: str) -> None:
@@ -160,6 +168,32 @@ def test_bad_concentrations(concentration: Any) -> None:
 def test_beta_means_at_the_edges_are_refused() -> None:
     with pytest.raises(InvalidArgument, match="0.001 to 0.999"):
         bd.Beta([0.0, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "expected"),
+    [
+        ([1 / 999] * 999 + [0.0], 0.0),  # never, however long
+        ([0.1] * 10 + [0.0], 0.0),
+        ([(1 - 2e-13) / 998] * 998 + [1e-13, 1e-13], 100.0),  # once in 10^13, and not less
+    ],
+)
+def test_rare_values_are_not_lost_to_rounding(probabilities: list[float], expected: float) -> None:
+    counts = Noise(3, 0, 0).multinomial(10**15, probabilities, 400)
+    assert (counts.sum(axis=1) == 10**15).all()
+    if expected == 0.0:
+        assert not counts[:, -1].any()
+    else:
+        assert abs(float(counts[:, -1].mean()) - expected) < 6.2 * np.sqrt(expected / 400)
+
+
+def test_compensated_sums() -> None:
+    sums = Sums(1)
+    for _ in range(10):
+        sums.add(np.array([1e16]))
+        for _ in range(1000):
+            sums.add(np.array([0.1]))
+    assert abs(float(sums.totals[0]) - (1e17 + 1000.0)) <= 16.0
 
 
 def test_counts_above_the_sampler_limit_are_split() -> None:

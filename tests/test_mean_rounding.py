@@ -86,8 +86,8 @@ def test_the_bound_of_equal_shares_is_met_exactly_when_all_batches_take_place() 
     assert policy.guarantee().total <= 0.1
 
 
-def test_decisions_are_those_of_the_replicable_mean() -> None:
-    """The vectorised rounding is the public `replicable_mean`'s: same coins, same cells."""
+def test_decisions_are_those_of_the_formula_row_by_row() -> None:
+    """Cells, midpoints and the cut, from coins looked up one by one."""
     policy = bd.MeanRounding(arms=3, horizon=10**8, rho=0.2)
     batch = policy.schedule.batch(1)
     coins = Coins(11, count=200)

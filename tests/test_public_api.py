@@ -19,6 +19,10 @@ SIGNATURES = {
     ),
     "Bernoulli": "(means: 'Iterable[Real]') -> 'None'",
     "Beta": "(means: 'Iterable[Real]', concentration: 'Real' = 2.0) -> 'None'",
+    "CertifiedElimination": (
+        "(*, arms: 'int', horizon: 'int', rho: 'float', constants: \"Literal['certified', 'paper']\" = 'certified', "
+        "sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None, gap: 'float | None' = None) -> None"
+    ),
     "Discrete": "(arms: 'Iterable[tuple[Sequence[Real], Sequence[Real]]]') -> 'None'",
     "ExploreThenCommit": (
         "(*, arms: 'int', horizon: 'int', rho: 'float', constants: \"Literal['certified', 'paper']\" = 'certified', "
@@ -106,9 +110,10 @@ def test_every_name_can_be_used_twice() -> None:
             bd.BatchedElimination(arms=2, horizon=10**5),
         ]
         commit = bd.ExploreThenCommit(arms=2, horizon=10**5, rho=0.3, gap=0.5)
+        others.append(bd.CertifiedElimination(arms=2, horizon=10**5, rho=0.3))
         compared = bd.compare([policy, commit, *others, *ordinary], world, pairs=4, rounds=10**4)
         assert isinstance(compared, bd.Comparison)
-        assert len(compared.entrants) == 10
+        assert len(compared.entrants) == 11
         assert bd.Beta([0.2, 0.8]).means == bd.Discrete([([0.2], [1]), ([0.8], [1])]).means
         needed = bd.samples_needed(tau=0.1, delta=0.05, rho=0.2)
         assert bd.replicable_mean(0.5 * needed, needed, rho=0.2, delta=0.05, coins=Coins(1)).radius <= 0.1

@@ -131,7 +131,7 @@ class Certificate:
             return f"{self.bound:.4g}"
         if self.guarantee is None:
             return "none"
-        if self.guarantee.promised_gap is not None and len(self.guarantee.terms) == 1:
+        if self.guarantee.terms[0].name == "promise broken":
             return f"none: {self.guarantee.terms[0].name}, {self.guarantee.terms[0].statement}"
         return f"none: the proof gives {short(self.guarantee.total)}"
 

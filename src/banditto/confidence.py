@@ -6,6 +6,7 @@ machine. The proofs are in docs/random-threshold.md, where each symbol names its
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import lru_cache
@@ -113,3 +114,34 @@ def threshold_blowup(
             return least is not None and least <= blowup
 
         return first_true(enough, low, high)  # M(high) is below `most`, so a smaller blow-up may do
+
+
+def batch_noise(arms: int, rewards: Rewards, samples: int) -> float:
+    """E >= E|G - G'| for the gap between an arm and the best of the others, of fresh means of m samples.
+
+    docs/certified-elimination.md, Lemma 2: signs for two arms, isoperimetry for Gaussian rewards; for rewards in [0, 1]
+    an Efron-Stein bound on the others' maximum, and the arm itself within 1/(2m) of a normal variable.
+    """
+    gaussian = 2.0 * rewards.sigma * math.sqrt(2.0 / (math.pi * samples))
+    if arms == 2 or rewards.kind == "gaussian":
+        return gaussian
+    excess = 1.0 + 4.0 * math.sqrt(math.log(arms) / (2.0 * samples))  # 2 Var(max) <= excess / (2m)
+    ratio = math.sqrt(excess)
+    folded = math.sqrt(2.0 / math.pi) * math.exp(-excess / 2.0) + ratio * math.erf(ratio / math.sqrt(2.0))
+    return min(folded / math.sqrt(2.0 * samples) + 1.0 / (2.0 * samples), math.sqrt((1.0 + excess) / (2.0 * samples)))
+
+
+def wrong_lead(arms: int, batches: int, horizon: int, sigma: float, samples: int) -> float:
+    """R = 2 sigma sqrt(log((K-1) N T) / m): a worse arm leads by more with probability 1/(N T) at most (Lemma 1)."""
+    return 2.0 * sigma * math.sqrt(math.log((arms - 1) * batches * horizon) / samples)
+
+
+def overshoot(distance: float, sigma: float, samples: int) -> float:
+    """t(s) = 2 sigma sqrt(pi/m) erfc(s sqrt(m)/(2 sigma)): what noise carries over an edge s away (Lemma 3)."""
+    root = math.sqrt(samples)
+    return 2.0 * sigma * math.sqrt(math.pi) / root * math.erfc(distance * root / (2.0 * sigma))
+
+
+def choice_scale(survivors: int) -> float:
+    """k with E[range(X - X')] <= 4 sigma k / sqrt(m) for independent means of so many arms (Lemma 6)."""
+    return min(math.sqrt(math.log(survivors)), survivors * math.sqrt(2.0 / math.pi) / 4.0)

@@ -89,7 +89,7 @@ class GridProblem(NamedTuple):
             return 1 / Decimal(2 * self.arms * self.horizon * batch_count(self.horizon))
 
     def radii(self) -> list[Decimal]:
-        """tau_i = 2 sigma sqrt(L/c_i) of every batch that is not skipped: of rewards in [0, 1] those below 1/2."""
+        """tau_i = 2 sigma sqrt(L/c_i) of every batch that is not skipped: of rewards in [0, 1] those with 2 tau < 1."""
         log, samples, _ = confidence.ladder(self.arms, self.horizon, self.rewards.sigma)
         with precise():
             radii = [2 * Decimal(self.rewards.sigma) * (log / c).sqrt() for c in samples]
@@ -122,7 +122,7 @@ class GridProblem(NamedTuple):
                 if room <= 0 or (left := tau - slack / (2 * room)) <= 0:
                     break
                 samples = ceiling(((self.deviation + noise / (2 * room)) / left) ** 2)
-                if (2 if batches else self.arms) * samples > self.horizon:
+                if (2 if batches else self.arms) * samples >= self.horizon:  # a pull must be left to decide on
                     break
                 cell = (noise / Decimal(samples).sqrt() + slack) / room
                 batches.append(GridBatch(samples - before, samples, float_above(samples * cell), float(2 * tau / cell)))

@@ -7,6 +7,7 @@ is therefore reproducible for given library versions, while coins and decisions 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,6 +20,22 @@ LARGEST_COUNT = 10**13
 
 SIDES = ("first", "second")
 _PIECE = 1 << 18  # single draws that are in memory at once: two megabytes
+
+
+class Sums:
+    """Running sums with Kahan's compensation, so that long ones are as good as short ones."""
+
+    def __init__(self, size: int) -> None:
+        self.totals: FloatArray = np.zeros(size, dtype=np.float64)
+        self._lost: FloatArray = np.zeros(size, dtype=np.float64)
+
+    def add(self, values: FloatArray, rows: slice = slice(None)) -> None:
+        """Add to the given rows."""
+        before = self.totals[rows]
+        wanted = values - self._lost[rows]
+        after = before + wanted
+        self._lost[rows] = (after - before) - wanted
+        self.totals[rows] = after
 
 
 class Noise:
@@ -44,13 +61,12 @@ class Noise:
         """`size` draws of how often each of several values comes up in `count` trials; shape (R, values)."""
         counts = np.empty((size, len(probabilities)), dtype=np.int64)
         left = np.full(size, count, dtype=np.int64)
-        tail = 1.0
-        for index, probability in enumerate(probabilities[:-1]):
-            share = min(max(probability / tail, 0.0), 1.0) if tail > 0.0 else 1.0
-            counts[:, index] = self._binomials(left, share)
+        # what is left from each value on, each a sum of its own: subtracting one by one would lose rare values
+        tails = [math.fsum(probabilities[index:]) for index in range(len(probabilities) + 1)]
+        for index, probability in enumerate(probabilities):
+            share = 1.0 if tails[index + 1] <= 0.0 else probability / tails[index]
+            counts[:, index] = self._binomials(left, share) if probability > 0.0 else 0
             left -= counts[:, index]
-            tail -= probability
-        counts[:, -1] = left
         return counts
 
     def _binomials(self, counts: IntArray, probability: float) -> IntArray:
@@ -65,14 +81,14 @@ class Noise:
 
     def beta_sums(self, a: float, b: float, count: int, size: int) -> FloatArray:
         """`size` sums of `count` draws of Beta(a, b), made in pieces so that memory does not grow with the count."""
-        sums = np.zeros(size, dtype=np.float64)
+        sums = Sums(size)
         rows = max(1, _PIECE // count)
         for start in range(0, size, rows):
             end = min(size, start + rows)
             for first in range(0, count, _PIECE):
                 piece = min(_PIECE, count - first)
-                sums[start:end] += self._generator.beta(a, b, (end - start, piece)).sum(axis=1)
-        return sums
+                sums.add(self._generator.beta(a, b, (end - start, piece)).sum(axis=1), slice(start, end))
+        return sums.totals
 
     def normal(self, size: int) -> FloatArray:
         """`size` standard normal draws."""

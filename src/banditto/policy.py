@@ -22,7 +22,8 @@ import numpy as np
 
 from banditto.arrays import FloatArray, IntArray
 from banditto.coins import Coins
-from banditto.exact import float_above, precise, written
+from banditto.errors import InvalidArgument
+from banditto.exact import float_above, precise, real, written
 from banditto.protocol import Plain
 from banditto.rewards import Rewards
 from banditto.text import html_table, short, text_table
@@ -70,15 +71,21 @@ class Guarantee:
             total = sum((value for _, value, _ in terms), Decimal(0))
             holds = total <= written(rho)
         rounded = tuple(Term(name, float_above(value), statement) for name, value, statement in terms)
-        return cls(rounded, float_above(total), rho, holds, note, promised_gap)
+        # a decimal rho may lie above its own float: a total that is at most rho is not printed as more
+        printed = min(float_above(total), rho) if holds else float_above(total)
+        return cls(rounded, printed, rho, holds, note, promised_gap)
 
     def on(self, means: Sequence[float]) -> Guarantee:
         """What is proved for arms with these means: the same, or nothing if they break the promise."""
         if self.promised_gap is None:
             return self
+        if isinstance(means, str) or len(means) < 2:
+            raise InvalidArgument("means", means, "the expected reward of each arm")
         with precise():
-            best, second = sorted((written(mean) for mean in means), reverse=True)[:2]
-            if best - second >= written(self.promised_gap):
+            best, second = sorted((written(real(mean, "means")) for mean in means), reverse=True)[:2]
+            # means may have been computed in floating point; proofs leave more room than that for rounding
+            rounding = Decimal(2) ** -50 * max(abs(best), abs(second), Decimal(1))
+            if best - second >= written(self.promised_gap) - rounding:
                 return self
         statement = f"the best arm leads by {best - second:.6g}, promised were {self.promised_gap:g}"
         return Guarantee.of([("promise broken", Decimal(1), statement)], self.rho, self.note, self.promised_gap)
@@ -150,8 +157,8 @@ class Configured(Protocol):
     def resolved(self) -> Mapping[str, Plain]:
         """The constants that decide, as integers and exact fractions."""
 
-    def check_rewards(self, rewards: Rewards) -> None:
-        """Raise `InvalidArgument` for rewards that the policy was not made for."""
+    def check_rewards(self, rewards: Rewards, means: Sequence[float] = ()) -> None:
+        """Raise `InvalidArgument` for rewards, or means, that the policy was not made for."""
 
 
 @runtime_checkable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -55,13 +55,16 @@ class Replicable:
     def _paper(self) -> bool:
         return self.constants == "paper"
 
-    def check_rewards(self, rewards: Rewards) -> None:
+    def check_rewards(self, rewards: Rewards, means: Sequence[float] = ()) -> None:
         """Refuse rewards that the guarantee does not cover."""
         mine = self._rewards
         # the constants are the same for [0, 1] and for Gaussian rewards, so either covers the other at its sigma
         covered = mine.kind == "subgaussian" or rewards.kind != "subgaussian"
         if not covered or rewards.sigma > mine.sigma:
             raise InvalidArgument("environment", rewards, f"{mine}, which the policy was built for")
+        for mean in means:
+            if abs(mean) > mine.reach:  # finite precision is accounted for up to there
+                raise InvalidArgument("means", mean, f"at most {mine.reach:g} from 0 for a policy built for {mine}")
 
     def settings(self) -> Mapping[str, Plain]:
         """What the user chose."""

@@ -116,6 +116,8 @@ def compare(
     what each per-round policy may play in all. `curves` adds regret curves and one pair to look at, for a report.
     """
     names = _checked_labels(policies, labels)
+    if not hasattr(environment, "means"):
+        raise InvalidArgument("environment", environment, "an environment object, such as Bernoulli([0.9, 0.8, 0.7])")
     pairs = integer(pairs, "pairs", 1, MOST_PAIRS)
     rounds = integer(rounds, "rounds", FEWEST_ROUNDS, MOST_ROUNDS)
     jobs = integer(jobs, "jobs", 1, MOST_JOBS)
@@ -171,7 +173,11 @@ def _checked_labels(policies: Sequence[AnyPolicy], labels: Sequence[str] | None)
     """A name for each row, all different."""
     if not isinstance(policies, Sequence) or isinstance(policies, str) or not 1 <= len(policies) <= MOST_POLICIES:
         raise InvalidArgument("policies", policies, f"a list of 1 to {MOST_POLICIES} policies")
-    names = [label_of(policy) for policy in policies] if labels is None else [str(label) for label in labels]
+    names = [label_of(policy) for policy in policies]
+    if labels is not None:
+        if isinstance(labels, str) or not isinstance(labels, Sequence):
+            raise InvalidArgument("labels", labels, "a list of names")
+        names = [str(label) for label in labels]
     if len(names) != len(policies):
         raise InvalidArgument("labels", f"{len(names)} of them", f"{len(policies)}, one for each policy")
     for name in names:

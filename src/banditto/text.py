@@ -34,6 +34,11 @@ def html_table(header: Row, rows: Sequence[Row]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
+def significant(value: float) -> float:
+    """Six significant digits, for tables whose numbers may be of any size."""
+    return float(f"{value:.6g}")
+
+
 def short(value: float) -> str:
     """A number for people: four significant digits."""
     return f"{value:.4g}"

@@ -98,6 +98,6 @@ class Problem(NamedTuple):
         """Whether some arm could be dropped: best rewards against worst, luckiest coin."""
         bounded = self.rewards.kind == "bounded"
         return any(
-            self.arms * batch.samples <= self.horizon and (not bounded or batch.low < batch.samples)
+            self.arms * batch.samples < self.horizon and (not bounded or batch.low < batch.samples)
             for batch in schedule.batches
         )

@@ -11,7 +11,7 @@ Departs  - gamma = 12 is the smallest value that Theorem 1 covers; their rewards
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, NamedTuple
 
@@ -131,7 +131,7 @@ class BatchedElimination:
             sigma=from_fraction(protocol.settings.get("sigma"), "sigma"),
         )
 
-    def check_rewards(self, rewards: Rewards) -> None:
+    def check_rewards(self, rewards: Rewards, means: Sequence[float] = ()) -> None:
         """Any rewards will do."""
 
     def settings(self) -> Mapping[str, Plain]:

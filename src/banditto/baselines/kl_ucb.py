@@ -12,7 +12,7 @@ Departs  - For rewards in [0, 1] the divergence is Bernoulli's, for others that 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -61,7 +61,7 @@ class KLUCB:
         """The formula, compiled."""
         return choose
 
-    def check_rewards(self, rewards: Rewards) -> None:
+    def check_rewards(self, rewards: Rewards, means: Sequence[float] = ()) -> None:
         """The Bernoulli divergence is for rewards in [0, 1]."""
         if self.rewards == "bounded" and rewards.kind != "bounded":
             raise InvalidArgument("environment", rewards, "rewards in [0, 1], for the Bernoulli divergence")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -30,7 +30,7 @@ class Scaled:
         """With a protocol's settings."""
         return cls(sigma=from_fraction(protocol.settings.get("sigma"), "sigma"))
 
-    def check_rewards(self, rewards: Rewards) -> None:
+    def check_rewards(self, rewards: Rewards, means: Sequence[float] = ()) -> None:
         """Any rewards will do."""
 
     def settings(self) -> Mapping[str, Plain]:

@@ -10,7 +10,7 @@ Departs  - Posterior samples are coins, which a pair shares: those of (round, ar
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -63,7 +63,7 @@ class Thompson:
         """The sampler, compiled."""
         return choose
 
-    def check_rewards(self, rewards: Rewards) -> None:
+    def check_rewards(self, rewards: Rewards, means: Sequence[float] = ()) -> None:
         """Beta posteriors need rewards in [0, 1]."""
         if rewards.kind != "bounded":
             raise InvalidArgument("environment", rewards, "rewards in [0, 1], for Beta posteriors")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from banditto.errors import InvalidArgument
 from banditto.exact import integer
 from banditto.horizons import LONGEST_HORIZON, LONGEST_ROUND_HORIZON, checked_arms, checked_horizon
 from banditto.noise import derived_noise_seed
-from banditto.policy import AnyPolicy, RoundPolicy
+from banditto.policy import AnyPolicy, Policy, RoundPolicy
 
 PAIRS_PER_BLOCK = 2048  # of batched policies; part of the noise's address: another size gives other rewards
 PAIRS_PER_ROUND_BLOCK = 4  # of per-round policies; a unit of work, on which no result depends
@@ -48,7 +49,7 @@ def study_of(
         if isinstance(value, type) or not hasattr(value, needed):
             raise InvalidArgument(argument, value, f"a {argument} object, such as " + _EXAMPLES[argument])
     arms = len(environment.means)
-    policy.check_rewards(environment.rewards)
+    policy.check_rewards(environment.rewards, environment.means)
     if isinstance(policy, RoundPolicy):
         if horizon is None:
             raise InvalidArgument("horizon", None, f"a horizon, which {policy.name} does not have itself")
@@ -59,11 +60,24 @@ def study_of(
         raise InvalidArgument("horizon", horizon, f"{policy.horizon}, the policy's own, or none")
     else:
         horizon = policy.horizon
+    if isinstance(policy, Policy):
+        _check_largest_batch(policy, environment)
     seed = integer(seed, "seed", 0, LARGEST_SEED)
     if noise_seed is None:
         noise_seed = derived_noise_seed(seed)
     noise_seed = integer(noise_seed, "noise_seed", 0, LARGEST_SEED)
     return Study(policy=policy, environment=environment, horizon=horizon, seed=seed, noise_seed=noise_seed)
+
+
+def _check_largest_batch(policy: Policy[Any], environment: Environment) -> None:
+    """Refuse before the first batch what the environment would refuse at a later one."""
+    if environment.largest_count >= policy.horizon:
+        return
+    batches = policy.describe().to_dict()["batches"]
+    most = max((int(batch["pulls per arm"]) for batch in batches), default=0)
+    if most > environment.largest_count:
+        allowed = f"at most {environment.largest_count:g} pulls of an arm in one batch; bernoulli takes any number"
+        raise InvalidArgument("environment", f"{environment.name} with batches of {most} pulls of an arm", allowed)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ _MEANS = "numbers from 0.001 to 0.999"
 class Beta:
     """Arms with Beta(c m, c (1 - m)) rewards, m the mean and c the concentration; c = 2 at m = 1/2 is uniform.
 
-    Time grows with the pulls: about 50 ns each. A batch takes at most 10^8 pulls of an arm.
+    Time grows with the pulls: about 50 ns each. A batch takes at most 10^7 pulls of an arm.
     """
 
     means: tuple[float, ...]
@@ -32,7 +32,7 @@ class Beta:
 
     name: ClassVar[str] = "beta"
     rewards: ClassVar[Rewards] = Rewards("bounded", 0.5)
-    largest_count: ClassVar[int] = 10**8
+    largest_count: ClassVar[int] = 10**7
 
     def __init__(self, means: Iterable[Real], concentration: Real = 2.0) -> None:
         value = real(concentration, "concentration", _CONCENTRATIONS)

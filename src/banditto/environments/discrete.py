@@ -25,7 +25,7 @@ from banditto.environments.arms import checked_means, draw_by_arm
 from banditto.errors import InvalidArgument
 from banditto.exact import Real, integer, real
 from banditto.horizons import FEWEST_ARMS, LONGEST_HORIZON, MOST_ARMS
-from banditto.noise import Noise
+from banditto.noise import Noise, Sums
 from banditto.rewards import Rewards
 
 MOST_VALUES = 1000
@@ -44,6 +44,8 @@ class Discrete:
     largest_count: ClassVar[int] = LONGEST_HORIZON
 
     def __init__(self, arms: Iterable[tuple[Sequence[Real], Sequence[Real]]]) -> None:
+        if isinstance(arms, str) or not isinstance(arms, Iterable):
+            raise InvalidArgument("arms", arms, "pairs (values, probabilities)")
         checked = [_checked_arm(arm) for arm in arms]
         if not FEWEST_ARMS <= len(checked) <= MOST_ARMS:
             raise InvalidArgument("arms", f"{len(checked)} of them", f"{FEWEST_ARMS} to {MOST_ARMS} arms")
@@ -70,7 +72,7 @@ class Discrete:
             raise InvalidArgument(
                 "environment", f"discrete:{path}", f"a file that can be read ({error.strerror})"
             ) from None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InvalidArgument("environment", f"discrete:{path}", f"a TOML or JSON file ({error})") from None
         rows = content.get("arms") if isinstance(content, dict) and set(content) == {"arms"} else None
         fields = {"values", "probabilities"}
@@ -99,10 +101,10 @@ class Discrete:
 
         def total(arm: int, count: int, size: int) -> FloatArray:
             counts = noise.multinomial(count, self.probabilities[arm], size)
-            sums = np.zeros(size, dtype=np.float64)
+            sums = Sums(size)
             for index, value in enumerate(self.values[arm]):
-                sums += value * counts[:, index]
-            return sums
+                sums.add(value * counts[:, index].astype(np.float64))
+            return sums.totals
 
         return draw_by_arm(pulls, len(self.values), total)
 
@@ -129,7 +131,8 @@ class Discrete:
 
 
 def _checked_arm(arm: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    if not isinstance(arm, Sequence) or len(arm) != 2 or not all(isinstance(part, Sequence) for part in arm):
+    pair = isinstance(arm, Sequence) and len(arm) == 2
+    if not pair or not all(isinstance(part, Sequence) and not isinstance(part, str) for part in arm):
         raise InvalidArgument("arms", arm, "pairs (values, probabilities)")
     values = tuple(real(value, "values", "numbers from 0 to 1") for value in arm[0])
     probabilities = tuple(real(p, "probabilities", "numbers from 0 to 1 that add up to 1") for p in arm[1])

@@ -7,13 +7,20 @@ from typing import TYPE_CHECKING
 from banditto.registry import Entry
 
 if TYPE_CHECKING:
+    from banditto.policies.certified_elimination import CertifiedElimination
     from banditto.policies.explore_then_commit import ExploreThenCommit
     from banditto.policies.mean_rounding import MeanRounding
     from banditto.policies.random_threshold import RandomThreshold
 
-__all__ = ["ExploreThenCommit", "MeanRounding", "RandomThreshold"]
+__all__ = ["CertifiedElimination", "ExploreThenCommit", "MeanRounding", "RandomThreshold"]
 
 REGISTRY = {
+    "certified-elimination": Entry(
+        module="banditto.policies.certified_elimination",
+        class_name="CertifiedElimination",
+        summary="fresh batches, random cuts and a shared final choice, tuned under a proof",
+        source="banditto; after Komiyama et al. 2024",
+    ),
     "random-threshold": Entry(
         module="banditto.policies.random_threshold",
         class_name="RandomThreshold",

@@ -76,7 +76,7 @@ class ExploreThenCommit(Replicable):
 
     @property
     def _fits(self) -> bool:
-        return self.arms * self.pulls <= self.horizon
+        return self.arms * self.pulls < self.horizon  # a pull must be left for the best arm
 
     def _pulls_in(self, batch: int) -> int:
         return self.pulls if batch == 1 and self._fits else 0

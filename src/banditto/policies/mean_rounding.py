@@ -6,7 +6,8 @@ Symbols  K: arms, T: horizon, B: batches, i: batch, c: printed pull count, n: sa
 Departs  - Line 8 pulls floor(q^i) times; the replicable mean of line 10 needs n_i samples, about c_i (K B/rho)^2. Arms
            are pulled up to n_i in all, and |A| (n_i - n_(i-1)) is charged. As printed, pairs differ far more often
            than rho (tests/statistical/test_mean_rounding.py).
-         - Rewards in [0, 1]: batches with 2 tau >= 1 are skipped, because no arm could be dropped.
+         - Rewards in [0, 1]: batches with 2 tau >= 1 are skipped by rule; no gap is so wide that it would surely be
+           dropped.
          - The budget is tested with the active set of the batch before; floor(q^i) are exact, B = floor(log T).
          - Once one arm is left it gets all that remains.
          - constants="certified" gives each rounded mean rho/(K N), N being the batches that can take place, bounds the
@@ -33,6 +34,7 @@ from banditto.horizons import LONGEST_HORIZON, SHORTEST_HORIZON, batch_count, us
 from banditto.policy import Description, Guarantee
 from banditto.protocol import Plain, Protocol
 from banditto.replicable import Replicable
+from banditto.text import significant
 
 
 class State(NamedTuple):
@@ -133,7 +135,7 @@ class MeanRounding(Replicable):
         for i, batch in enumerate(self.schedule.batches, 1):
             cell = batch.cell / batch.samples
             cut = batch.cut * cell
-            widths = (round(width, 6) for width in (cell, cut, max(cut - cell, 0.0), cut + cell))
+            widths = (significant(width) for width in (cell, cut, max(cut - cell, 0.0), cut + cell))
             rows.append((i, batch.pulls, batch.samples, *widths))
         return Description(facts, ("batch", "pulls per arm", "so far", "cell", "cut", "low", "high"), tuple(rows))
 

@@ -29,6 +29,7 @@ from banditto.policy import Description, Guarantee
 from banditto.protocol import Plain, Protocol
 from banditto.replicable import Replicable
 from banditto.schedule import Schedule
+from banditto.text import significant
 from banditto.thresholds import Problem
 
 
@@ -123,7 +124,7 @@ class RandomThreshold(Replicable):
             "rule": "drop an arm whose mean is below the leader's by more than a threshold from low to high",
         }
         rows = tuple(
-            (i, b.pulls, b.samples, round(b.low / b.samples, 6), round((b.low + b.span) / b.samples, 6))
+            (i, b.pulls, b.samples, significant(b.low / b.samples), significant((b.low + b.span) / b.samples))
             for i, b in enumerate(self.schedule.batches, 1)
         )
         return Description(facts, ("batch", "pulls per arm", "so far", "low", "high"), rows)

@@ -1,0 +1,200 @@
+"""CertifiedElimination's constants on one problem: resolved from a design, written down, and what the proof gives.
+
+The proof is in docs/certified-elimination.md, where each symbol names its function.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from banditto import confidence, tuning
+from banditto.errors import InvalidArgument
+from banditto.exact import integer, precise, written
+from banditto.protocol import Plain, fraction, from_fraction
+from banditto.schedule import MOST_BATCHES
+from banditto.tuning import Problem
+from banditto.windows import Window, worst_sum
+
+Terms = list[tuple[str, Decimal, str]]
+
+EXPLORATION_UNIT = 32  # of what remains, so many parts go into the final batch
+_STEPS = 256  # widths are multiples of 1/256 of noise over share
+_CHOICE_PRECISION = 2.0**-40  # finite Gumbel noise, logarithms that differ in their last bits; for each arm
+
+
+class Cut(NamedTuple):
+    """A random cut on differences of means: low + coin * width."""
+
+    low: float
+    width: float
+
+
+class TestBatch(NamedTuple):
+    """So many fresh pulls of each active arm, a cut for the commit, and one for eliminations if there are any."""
+
+    pulls: int
+    commit: Cut
+    eliminate: Cut | None
+
+
+class Plan(NamedTuple):
+    """The constants that decide: batches with tests, the final batch's size and the noise of its choice."""
+
+    batches: tuple[TestBatch, ...]
+    exploration: int
+    choice_rho: float
+
+    def batch(self, number: int) -> TestBatch:
+        """Batch `number`, counted from 1; past the end one that pulls nothing."""
+        return self.batches[number - 1] if number <= len(self.batches) else TestBatch(0, Cut(0.0, 0.0), None)
+
+    def to_plain(self) -> Mapping[str, Plain]:
+        """For a protocol: integers, and cuts as exact binary fractions."""
+        rows: list[Mapping[str, Plain]] = []
+        for pulls, commit, eliminate in self.batches:
+            row: dict[str, Plain] = {"pulls": pulls}
+            for name, cut in (("commit", commit), ("eliminate", eliminate)):
+                if cut is not None:
+                    row[name] = {"low": fraction(cut.low), "width": fraction(cut.width)}
+            rows.append(row)
+        final: dict[str, Plain] = {"exploration": self.exploration, "choice_rho": fraction(self.choice_rho)}
+        return {"batches": tuple(rows), **final}
+
+    @classmethod
+    def from_plain(cls, content: Mapping[str, Any], horizon: int) -> Plan:
+        """Read what `to_plain` wrote."""
+        rows = content.get("batches")
+        if set(content) != {"batches", "exploration", "choice_rho"} or not isinstance(rows, tuple):
+            raise InvalidArgument("resolved", list(content), "batches, exploration and choice_rho")
+        if len(rows) > MOST_BATCHES:
+            raise InvalidArgument("batches", f"{len(rows)} of them", f"at most {MOST_BATCHES}")
+        rho = from_fraction(content["choice_rho"], "choice_rho")
+        if not 0.0 < rho < 1.0:
+            raise InvalidArgument("choice_rho", rho, "a number between 0 and 1, both excluded")
+        exploration = integer(content["exploration"], "exploration", 1, EXPLORATION_UNIT - 1)
+        return cls(tuple(_batch_from_plain(row, horizon) for row in rows), exploration, rho)
+
+
+def _batch_from_plain(row: Any, horizon: int) -> TestBatch:
+    if not isinstance(row, Mapping) or not {"pulls", "commit"} <= set(row) <= {"pulls", "commit", "eliminate"}:
+        raise InvalidArgument("batches", row, "tables with pulls, commit and perhaps eliminate")
+    cuts: list[Cut | None] = []
+    for name in ("commit", "eliminate"):
+        cut = row.get(name)
+        if cut is None:
+            cuts.append(None)
+            continue
+        if not isinstance(cut, Mapping) or set(cut) != {"low", "width"}:
+            raise InvalidArgument("batches", cut, "cuts with low and width")
+        low, width = from_fraction(cut["low"], "low"), from_fraction(cut["width"], "width")
+        if low < 0.0 or width <= 0.0:
+            raise InvalidArgument("batches", (low, width), "cuts with low >= 0 and width > 0")
+        cuts.append(Cut(low, width))
+    commit, eliminate = cuts
+    assert commit is not None
+    return TestBatch(integer(row["pulls"], "pulls", 1, horizon), commit, eliminate)
+
+
+def resolve(problem: Problem) -> Plan:
+    """Search a design, then the narrowest windows for which every inequality of the proof holds."""
+    design = tuning.best_design(problem)
+    guess = max(2, round(math.log(problem.horizon) / math.log(design.growth)))
+    first = tuning.first_pulls(design, problem, tuning.commit_shape(design, problem, guess))
+    pulls = _ladder(first, design.growth, problem)
+    room = float(written(problem.rho) - Decimal(2) / problem.horizon) * (1.0 - 1e-9)
+    if not pulls or room <= 0.0:
+        return Plan((), design.exploration, problem.rho * (1.0 - 1e-6))
+    commits = _calibrated(
+        problem, pulls, design.commit_offset / 32.0, room * design.commit_share / 1000.0, 1, (1, problem.arms - 1)
+    )
+    drops: list[Cut | None] = [None] * len(pulls)
+    if design.elimination_share:
+        share = room * design.elimination_share / 1000.0
+        factors = (problem.arms - 1, 1)
+        found = _calibrated(problem, pulls, design.elimination_offset / 32.0, share, problem.arms - 1, factors)
+        drops = list(found)
+    rows = zip(pulls, commits, drops, strict=True)
+    return Plan(tuple(TestBatch(*row) for row in rows), design.exploration, room * design.final_share / 1000.0)
+
+
+def _ladder(first: int, growth: int, problem: Problem) -> list[int]:
+    """m_1 q^(i-1) as long as two arms could be tested, or nothing if all K cannot be tested once."""
+    pulls, total, size = [], 0, first
+    while problem.arms * first <= problem.horizon and 2 * (total + size) <= problem.horizon:
+        pulls.append(size)
+        total, size = total + size, size * growth
+    return pulls
+
+
+def _calibrated(
+    problem: Problem, pulls: list[int], offset: float, share: float, comparisons: int, factors: tuple[int, int]
+) -> list[Cut]:
+    """Windows of width M E (comparisons / share), with the smallest M for which the sum is at most the share."""
+
+    def cuts(steps: int) -> list[Cut]:
+        made = []
+        for m in pulls:
+            noise = confidence.batch_noise(problem.arms, problem.rewards, m)
+            lead = confidence.wrong_lead(problem.arms, len(pulls), problem.horizon, problem.rewards.sigma, m)
+            width = steps / _STEPS * noise * comparisons / share
+            made.append(Cut(lead * (1.0 + 1e-12) + offset * width, width))
+        return made
+
+    def enough(steps: int) -> bool:
+        return comparisons * _sum(problem, pulls, cuts(steps), factors) <= share
+
+    # Not monotone: wider windows overlap more. So try one multiple after the other, in steps of 1/64, later wider.
+    steps = _STEPS // 2
+    while not enough(steps):
+        steps += max(_STEPS // 64, steps // 16 if steps > 2 * _STEPS else 0)
+    return cuts(steps)
+
+
+def _sum(problem: Problem, pulls: list[int], cuts: list[Cut], factors: tuple[int, int]) -> float:
+    """The largest sum of bounds over all gaps, rounding of comparisons included."""
+    windows = [
+        Window(m, cut.low, cut.width, confidence.batch_noise(problem.arms, problem.rewards, m))
+        for m, cut in zip(pulls, cuts, strict=True)
+    ]
+    largest = 1.0 if problem.rewards.kind == "bounded" else math.inf
+    return worst_sum(windows, problem.rewards.sigma, factors, largest) + _precision(problem, cuts)
+
+
+def _precision(problem: Problem, cuts: list[Cut]) -> float:
+    """What finite coins, rounded cuts and rounded totals add."""
+    with precise():
+        each = [confidence.comparison_rounding(problem.rewards.reach, Decimal(cut.width)) for cut in cuts]
+        return float(sum(each, Decimal(0)))
+
+
+def proved(problem: Problem, plan: Plan) -> bool:
+    """Whether the plan is of the kind that the proof is about: lower ends above R, and falling from batch to batch."""
+    number = len(plan.batches)
+    lowest = math.inf
+    for pulls, commit, eliminate in plan.batches:
+        lead = confidence.wrong_lead(problem.arms, number, problem.horizon, problem.rewards.sigma, pulls)
+        if commit.low < lead or commit.low > lowest or (eliminate is not None and eliminate.low < lead):
+            return False
+        lowest = commit.low
+    return True
+
+
+def terms(problem: Problem, plan: Plan) -> Terms:
+    """The theorem's right side for a plan that `proved` accepts."""
+    arms = problem.arms
+    pulls = [batch.pulls for batch in plan.batches]
+    commits = [batch.commit for batch in plan.batches]
+    drops = [(batch.pulls, batch.eliminate) for batch in plan.batches if batch.eliminate is not None]
+    elimination = (arms - 1) * _sum(problem, [m for m, _ in drops], [cut for _, cut in drops], (arms - 1, 1))
+    commit = _sum(problem, pulls, commits, (1, arms - 1))
+    good = Decimal(2) / problem.horizon if plan.batches else Decimal(0)
+    choice = plan.choice_rho + arms * _CHOICE_PRECISION
+    return [
+        ("good event", good, "2/T: in some execution a worse arm leads the best one by more than R"),
+        ("elimination", Decimal(elimination), "(K-1) max over gaps of sum min(E, tail)/w"),
+        ("commit", Decimal(commit), "max over gaps of sum min(E, tail)/w'"),
+        ("final choice", Decimal(choice), "E[range(X - X')]/(4 lambda), and 2^-40 for each arm"),
+    ]

@@ -1,0 +1,207 @@
+"""Elimination and commitment on fresh batches, against shared random cuts, with constants that are searched for.
+
+Paper    Beyond Esfandiari et al. 2023. That the price of replicability need not multiply log T, and that a commitment
+         on the gap of the two best arms has no K^2: Komiyama, Ito, Yoshida and Koshino 2024, "Replicability is
+         asymptotically free in multi-armed bandits". Construction, constants and proof: docs/certified-elimination.md.
+Symbols  K: arms, T: horizon, i: batch, N: batches, m: pulls of each active arm, X: means of this batch alone,
+         G_j = max X - X_j, S: the gap of the two best, [l, l + w]: where a cut is drawn from, g: Gumbel noise
+Departs  - Batch i decides on its own samples: given the past, the two executions' means are independent and alike.
+         - Commit to the leader when S exceeds a shared cut; else drop the arms whose G_j exceeds another one.
+         - When no test fits any more, a final fresh batch and argmax(X + lambda g) with shared Gumbel noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from banditto import certified, confidence
+from banditto.arrays import BoolArray, FloatArray, IntArray, namespace
+from banditto.certified import EXPLORATION_UNIT, Cut, Plan
+from banditto.coins import Coins
+from banditto.errors import InvalidArgument
+from banditto.exact import integer, real, written
+from banditto.policy import Description, Guarantee
+from banditto.protocol import Plain, Protocol
+from banditto.replicable import Replicable
+from banditto.text import significant
+from banditto.tuning import Problem
+
+
+class State(NamedTuple):
+    """Arrays over replicates; `batch` counts from 1. A row tests, makes its final choice, or plays one arm for good."""
+
+    batch: int
+    active: BoolArray  # (R, K)
+    several: IntArray  # (R, 1): how many arms are active
+    remaining: IntArray  # (R, 1): pulls left
+    each: IntArray  # (R, 1): pulls of each active arm in the batch to come
+    testing: BoolArray  # (R, 1)
+    choosing: BoolArray  # (R, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CertifiedElimination(Replicable):
+    """Replicable at a fraction of the paper's price.
+
+    `gap`, if given, is the smallest gap that the constants are tuned for; the guarantee holds whatever the gaps are.
+    Rewards are in [0, 1] (`sigma` 1/2) or Gaussian. `schedule` holds the resolved constants that decide.
+    """
+
+    gap: float | None = None
+    schedule: Plan = field(init=False, repr=False)
+
+    name: ClassVar[str] = "certified-elimination"
+    decision_version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.constants != "certified":
+            raise InvalidArgument("constants", self.constants, "'certified': this policy is not in the paper")
+        if self._rewards.kind == "subgaussian":
+            raise InvalidArgument("rewards", self._rewards, "rewards in [0, 1] or 'gaussian'")
+        if self.gap is not None:
+            widest = 1.0 if self._rewards.kind == "bounded" else 2.0 * self._rewards.reach
+            gap = real(self.gap, "gap", f"a number above 0 and at most {widest:g}")
+            if not 0.0 < gap <= widest:
+                raise InvalidArgument("gap", self.gap, f"a number above 0 and at most {widest:g}")
+            self._set(gap=gap)
+        self._set(schedule=certified.resolve(self._problem))
+        if self.horizon < (self.minimum_horizon() or 0):
+            self._warn_of_short_horizon(self.minimum_horizon())
+
+    # -- the algorithm ------------------------------------------------------------------------------------
+
+    def init(self, replicates: int) -> State:
+        """All arms active, nothing spent."""
+        replicates = integer(replicates, "replicates", 1, 10**9)
+        active = np.ones((self.arms, replicates), dtype=np.bool_).T  # arm-major, as the engine draws
+        several = np.full((replicates, 1), self.arms, dtype=np.int64)
+        return self._opened(1, active, several, np.full((replicates, 1), self.horizon, dtype=np.int64))
+
+    def plan(self, state: State) -> IntArray | None:
+        """Every active arm equally often; where one is left, all that remains."""
+        xp = namespace(state.active)
+        if not bool(xp.any(state.remaining > 0)):
+            return None
+        pulls: IntArray = xp.astype(state.active, xp.int64) * state.each
+        return pulls
+
+    def decide(self, state: State, totals: FloatArray, coins: Coins) -> State:
+        """Commit or drop by the batch's own totals; in the final batch choose."""
+        xp = namespace(totals)
+        values = xp.where(state.active, totals, xp.asarray(-xp.inf))  # (R, K)
+        stays = self._survivors(state, values, coins)
+        if bool(xp.any(state.choosing)):
+            chosen = self._one_hot(values + self._choice_noise(state, coins, xp), xp)
+            stays = xp.where(state.choosing, chosen, stays)
+        active = state.active & (stays | ~(state.testing | state.choosing))
+        several = xp.sum(xp.astype(active, xp.int64), axis=-1, keepdims=True)
+        return self._opened(state.batch + 1, active, several, state.remaining - state.each * state.several)
+
+    def _survivors(self, state: State, values: FloatArray, coins: Coins) -> Any:
+        """Who stays after a test: the leader alone if it leads by more than one cut, else all within the other."""
+        xp = namespace(values)
+        pulls, commit, eliminate = self.schedule.batch(state.batch)
+        leader = xp.max(values, axis=-1, keepdims=True)  # (R, 1)
+        first = self._one_hot(values, xp)
+        second = xp.max(xp.where(first, xp.asarray(-xp.inf), values), axis=-1, keepdims=True)
+        cut = pulls * commit.low + xp.asarray(coins.uniform("commit", state.batch)) * (pulls * commit.width)
+        stays = xp.where(leader - second > cut, first, xp.ones_like(first))
+        if eliminate is not None:
+            cut = pulls * eliminate.low + xp.asarray(coins.uniform("threshold", state.batch)) * (
+                pulls * eliminate.width
+            )
+            stays = stays & (leader - values <= cut)
+        return stays
+
+    def _choice_noise(self, state: State, coins: Coins, xp: Any) -> Any:
+        """m lambda g for every arm: Gumbel noise at the scale of a total of m rewards."""
+        u = np.concatenate([coins.uniform("choice", state.batch, arm) for arm in range(self.arms)], axis=1)
+        gumbel = xp.asarray(-np.log(-np.log(u + 2.0**-54)))  # (R, K), shared
+        scale = self.sigma / self.schedule.choice_rho
+        scales = [scale * confidence.choice_scale(max(s, 2)) for s in range(self.arms + 1)]
+        per_row = xp.take(xp.asarray(scales), xp.reshape(state.several, (-1,)))
+        roots = xp.sqrt(xp.astype(state.each, xp.float64))  # (R, 1)
+        return xp.reshape(per_row, (-1, 1)) * roots * gumbel
+
+    def _one_hot(self, values: Any, xp: Any) -> Any:
+        """The first of the largest entries of each row."""
+        return xp.arange(self.arms)[None, :] == xp.argmax(values, axis=-1, keepdims=True)
+
+    def _opened(self, batch: int, active: Any, several: Any, remaining: Any) -> State:
+        """The state with its next step settled: a test, the final batch, or one arm for good."""
+        xp = namespace(active)
+        pulls = self.schedule.batch(batch).pulls
+        testing = (several > 1) & (pulls * several <= remaining)
+        if pulls == 0:
+            testing = xp.zeros_like(testing)
+        final = self.schedule.exploration * remaining // (EXPLORATION_UNIT * several)
+        choosing = ~testing & (several > 1) & (final > 0)
+        stuck = ~testing & ~choosing & (several > 1)  # not a pull for each: the first arm
+        if bool(xp.any(stuck)):
+            active = xp.where(stuck, self._one_hot(xp.astype(active, xp.int64), xp), active)
+            several = xp.where(stuck, xp.ones_like(several), several)
+        each = xp.where(testing, xp.asarray(pulls), xp.where(choosing, final, remaining))
+        return State(batch, active, several, remaining, each, testing, choosing)
+
+    # -- its constants and what they promise ---------------------------------------------------------------
+
+    @property
+    def _problem(self) -> Problem:
+        return Problem(self.arms, self.horizon, self.rho, self._rewards, self.gap)
+
+    def guarantee(self) -> Guarantee:
+        """The bound on P(two executions differ), term by term; see docs/certified-elimination.md."""
+        if not certified.proved(self._problem, self.schedule):
+            reason = "cuts are not of the kind that the proof is about, so nothing is proved"
+            return Guarantee.of([("unproved constants", Decimal(1), reason)], self.rho)
+        return Guarantee.of(certified.terms(self._problem, self.schedule), self.rho)
+
+    def minimum_horizon(self) -> int | None:
+        """The smallest horizon at which the final batch pulls every arm, so that rewards decide something."""
+        return -(-EXPLORATION_UNIT * self.arms // self.schedule.exploration)
+
+    def describe(self) -> Description:
+        """Batches, pulls and cuts, as differences of means."""
+        facts = self._facts() | {
+            "rule": "commit to the leader if it leads by more than a cut from commit low to high; else drop an arm "
+            "that is behind by more than a cut from low to high; means are those of the batch alone",
+            "final batch": f"{self.schedule.exploration}/{EXPLORATION_UNIT} of what remains",
+            "final choice": f"largest mean + {self.sigma / self.schedule.choice_rho:.6g} k(survivors)/sqrt(m) Gumbel",
+        }
+        rows = []
+        for i, (pulls, commit, eliminate) in enumerate(self.schedule.batches, 1):
+            edges: list[object] = [round(commit.low, 6), round(commit.low + commit.width, 6)]
+            edges += (
+                ["", ""] if eliminate is None else [round(eliminate.low, 6), round(eliminate.low + eliminate.width, 6)]
+            )
+            rows.append((i, pulls, *edges))
+        header = ("batch", "pulls per arm", "commit low", "commit high", "low", "high")
+        return Description(facts, header, tuple(rows))
+
+    # -- what is written down -----------------------------------------------------------------------------
+
+    def settings(self) -> Mapping[str, Plain]:
+        """What the user chose; the gap as it was written, or nothing."""
+        return {**super().settings(), "gap": "" if self.gap is None else str(written(self.gap))}
+
+    def resolved(self) -> Mapping[str, Plain]:
+        """Every batch's pulls and cuts, and the final batch."""
+        return self.schedule.to_plain()
+
+    @classmethod
+    def from_protocol(cls, protocol: Protocol) -> CertifiedElimination:
+        """The policy that decides by a protocol's resolved constants, whatever this machine would find."""
+        arguments = cls._arguments(protocol, "gap")
+        policy = cls(**arguments | {"gap": arguments["gap"] or None})
+        policy._set(schedule=Plan.from_plain(protocol.resolved, protocol.horizon))
+        return policy
+
+
+def _edges(cut: Cut | None) -> tuple[object, object]:
+    return ("", "") if cut is None else (significant(cut.low), significant(cut.low + cut.width))
