@@ -163,6 +163,48 @@ def test_a_study_file_is_a_comparison_and_flags_win(tmp_path: Path) -> None:
     assert [(row["label"], row["pairs"]) for row in fewer["policies"]] == [("moss", 20)]
 
 
+def test_flags_make_what_they_replace_moot(tmp_path: Path) -> None:
+    arm = "[[arms]]\nvalues = [0, 1]\nprobabilities = [{}, {}]\n"
+    (tmp_path / "arms.toml").write_text(arm.format(0.1, 0.9) + arm.format(0.7, 0.3))
+    study = tmp_path / "study.toml"
+    study.write_text('means = [0.5, 0.9]\nhorizon = 1e5\nrho = 0.2\ngap = 0.1\npolicies = ["explore-then-commit"]\n')
+    done = banditto("compare", str(study), "--policies", "moss", "--pairs", "3")
+    assert (done.returncode, done.stderr) == (0, "")
+    done = banditto(
+        "compare", str(study), "--environment", f"discrete:{tmp_path / 'arms.toml'}", "--pairs", "3", "--json"
+    )
+    assert json.loads(done.stdout)["environment"]["name"] == "discrete"
+    both = banditto("compare", str(study), "--policies", "moss", "--gap", "0.1")
+    assert "--gap: got 0.1, allowed: none" in both.stderr
+
+
+@pytest.mark.parametrize("name", ["deep.toml", "deep.json"])
+def test_deeply_nested_files_are_one_line_errors(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(("" if name.endswith("json") else "arms = ") + "[" * 20_000)
+    done = banditto(*command({"environment": f"discrete:{tmp_path / name}", "means": None}, "ucb1"))
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+
+
+def test_letters_that_a_terminal_cannot_show_are_no_errors() -> None:
+    done = banditto(*COMPARE[:-6], "--policies", "moss", env=os.environ | {"PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0
+    assert "\\xb1" in done.stdout
+
+
+def test_a_bug_is_one_line_too(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    from banditto import certification
+    from banditto.cli import main
+
+    def broken(*arguments: Any, **options: Any) -> None:
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr(certification, "certify", broken)
+    with pytest.raises(SystemExit) as stop:
+        main(command({}))
+    assert stop.value.code == 1
+    assert capfd.readouterr().err.count("\n") == 1
+
+
 def test_certify_takes_explore_then_commit_with_its_gap(tmp_path: Path) -> None:
     options = command({"gap": "0.1", "out": str(tmp_path), "pairs": "100"}, "explore-then-commit")
     kept = banditto(*options, "--json")
@@ -270,6 +312,7 @@ BAD: dict[str, dict[str, tuple[dict[str, str | None], str, str]]] = {
     | {
         "unknown policy": ({"policies": "ucb1,random-treshold"}, "--policies", "random-treshold"),
         "unknown constants": ({"policies": "ucb1:paper"}, "--policies", "ucb1:paper"),
+        "empty constants": ({"policies": "random-threshold:"}, "--policies", "random-threshold:"),
         "no policies": ({"policies": None}, "--policies", "nothing"),
         "empty policies": ({"policies": "ucb1,,moss"}, "--policies", "'ucb1,,moss'"),
         "policies twice": ({"policies": "ucb1,ucb1"}, "--policies", "ucb1 more than once"),
@@ -440,7 +483,7 @@ def test_nothing_is_left_behind_by_a_failed_run(tmp_path: Path) -> None:
 
 def test_a_short_horizon_warns_on_stderr_or_in_the_json() -> None:
     plain = banditto(*command({"horizon": "100", "rho": "0.2", "pairs": "1000"}))
-    assert plain.stderr.startswith("banditto: warning: horizon 100 is too short")
+    assert plain.stderr.startswith("banditto: warning: horizon 100 is too short for random-threshold")
     assert plain.stderr.count("\n") == 1
     assert banditto(*command({"horizon": "100", "rho": "0.2", "pairs": "100"}), "--quiet").stderr == ""
     printed = banditto(*command({"horizon": "100", "rho": "0.2", "pairs": "100"}), "--json")

@@ -125,7 +125,7 @@ def test_gaussian_rewards_are_not_skipped_by_their_range() -> None:
 
 @pytest.mark.parametrize("constants", ["certified", "paper"])
 def test_a_short_horizon_warns_and_says_from_where_on(constants: Any) -> None:
-    with pytest.warns(ShortHorizonWarning, match="too short to drop any of 3 arms"):
+    with pytest.warns(ShortHorizonWarning, match="too short for mean-rounding to drop any of 3 arms"):
         short = bd.MeanRounding(arms=3, horizon=100, rho=0.1, constants=constants)
     minimum = short.minimum_horizon()
     assert minimum is not None

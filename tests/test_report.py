@@ -20,12 +20,16 @@ from matplotlib.image import imread
 import banditto as bd
 from banditto.provenance import provenance
 from banditto.report.figures import divergence_figure, guarantee_figure
+from banditto.report.ribbons import OTHERS, arm_colours, ribbon_figure
 from banditto.report.style import LOOKS, drawn_in
-from banditto.report.writing import report_files
+from banditto.report.writing import drawn_files, raw_files
 from banditto.study import Comparison
 from banditto.study_file import StudyFile
 
 NASTY = "<script>alert(\"x\")</script> & $x$ 'q'"
+
+
+QUICK = ["compare", "--means", "0.9,0.8", "--horizon", "1e5", "--rho", "0.2", "--pairs", "3"]
 
 
 def made(study: StudyFile, **options: Any) -> tuple[Comparison, dict[str, str | bytes]]:
@@ -40,7 +44,7 @@ def made(study: StudyFile, **options: Any) -> tuple[Comparison, dict[str, str | 
         **{"pairs": study.pairs or 1000, "rounds": study.rounds or 10**5, **options},
     )
     content = {"title": study.title, **comparison.to_dict(), "warnings": ["a <warning>"]} | provenance()
-    return comparison, report_files(comparison, study, content)
+    return comparison, raw_files(comparison, study, content) | drawn_files(comparison, study, content)
 
 
 STUDY = StudyFile.of(
@@ -55,7 +59,7 @@ STUDY = StudyFile.of(
             {"policy": "random-threshold", "label": NASTY},
             "random-threshold:paper",
             {"policy": "explore-then-commit", "gap": 0.3},
-            "batched-elimination",
+            {"policy": "batched-elimination", "label": "_under $x$ and $y$"},
             "ucb1",
         ],
     }
@@ -127,13 +131,15 @@ def test_names_are_escaped_in_the_page_and_in_figures(report: tuple[Comparison, 
     assert "a &lt;warning&gt;" in page
     elements = parsed(files)
     assert elements.text.count(NASTY) >= 3  # title, heading, rows
+    shortened = NASTY[:27] + "…"
     for name, content in files.items():
         if name.endswith(".svg"):
             assert isinstance(content, bytes)
             tree = ET.fromstring(content)
             assert not [element for element in tree.iter() if element.tag.endswith("script")]
     drawn = "".join(ET.fromstring(files["figures/agreement.svg"]).itertext())
-    assert NASTY in drawn  # as it was written: dollars start no formula
+    assert shortened in drawn
+    assert " _under $x$ and $y$" in drawn  # as it was written: dollars start no formula, and it is not left out
 
 
 def test_every_figure_has_four_looks_and_a_description(report: tuple[Comparison, dict[str, str | bytes]]) -> None:
@@ -206,6 +212,66 @@ def test_ordinary_policies_alone_have_no_guarantees_to_draw() -> None:
     _, files = made(StudyFile.of({"means": [0.5, 0.5], "horizon": 10**5, "rho": 0.1, "pairs": 3, "policies": ["ucb1"]}))
     assert "figures/guarantee.png" not in files
     assert "What is proved?" not in str(files["report.html"])
+
+
+def test_equal_arms_have_no_regret_to_draw() -> None:
+    _, files = made(StudyFile.of({"means": [0.5, 0.5], "horizon": 10**5, "rho": 0.1, "pairs": 3, "policies": ["moss"]}))
+    assert "figures/regret.png" not in files
+    assert "nobody has any regret" in str(files["report.html"])
+    assert "Policies that choose round by round" not in str(files["report.html"])
+
+
+def test_no_two_arms_of_the_legend_look_alike() -> None:
+    means = np.linspace(0.1, 0.86, 20).tolist()
+    policy = bd.BatchedElimination(arms=20, horizon=10**6)
+    view = bd.watch_pair(policy, bd.Bernoulli(means))
+    colours = arm_colours([("x", view)], 20)
+    assert len(set(colours)) == 8
+    own = [colour for colour in colours if colour != OTHERS]
+    assert len(own) == len(set(own)) == 7
+    assert colours[int(view.first[-1])] != OTHERS  # the arm that is played in the end
+    texts = [text.get_text() for text in ribbon_figure([("x", view)], means).legends[0].get_texts()]
+    assert "all other arms" in texts
+    assert f"arm {view.first[-1] + 1} (mean {means[view.first[-1]]:.4g})" in texts
+
+
+def test_ctrl_c_while_drawing_keeps_the_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
+    from banditto.cli import main
+    from banditto.report import writing
+
+    def interrupted(*arguments: Any) -> None:
+        raise KeyboardInterrupt
+
+    (tmp_path / "report.html").write_text("of an earlier run")
+    monkeypatch.setattr(writing, "drawn_files", interrupted)
+    with pytest.raises(SystemExit) as stop:
+        main([*QUICK, "--policies", "moss", "--out", str(tmp_path)])
+    out, err = capfd.readouterr()
+    assert stop.value.code == 130
+    assert out.splitlines()[2].startswith("moss")
+    assert "all results are there, but no report" in err
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == [
+        *("curves.csv", "divergence.csv", "results.csv", "results.json", "study.toml"),
+    ]
+
+
+def test_files_of_an_earlier_report_go(tmp_path: Path) -> None:
+    base = [
+        sys.executable,
+        "-m",
+        "banditto",
+        *["compare", "--means", "0.9,0.8", "--horizon", "1e5", "--rho", "0.2", "--pairs", "3"],
+    ]
+    for policies in ("random-threshold,moss", "moss"):
+        subprocess.run([*base, "--policies", policies, "--out", "x"], cwd=tmp_path, check=True, capture_output=True)
+        assert (tmp_path / "x" / "figures" / "guarantee.png").exists() == (policies != "moss")
+    (tmp_path / "y").mkdir()
+    (tmp_path / "y" / "figures").write_text("in the way")
+    done = subprocess.run(
+        [*base, "--policies", "moss", "--out", "y"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "--out: got y, allowed: a directory that can be written (figures is a file)" in done.stderr
 
 
 def test_axes_say_what_they_show(report: tuple[Comparison, dict[str, str | bytes]]) -> None:

@@ -61,10 +61,14 @@ def test_labels_tell_rows_apart() -> None:
 @pytest.mark.parametrize(
     ("policies", "options", "said"),
     [
-        ([], {}, "^policies: got"),
+        ([], {}, "^policies: got 0 of them"),
+        ([bd.UCB1()] * 25, {}, "^policies: got 25 of them"),
+        ([THRESHOLD], {"labels": 5}, "^labels: got 5"),
+        ([THRESHOLD], {"labels": ["two\nlines"]}, "^labels: got"),
+        ([5], {"labels": ["a"]}, "^policies: got 5"),
         ("ucb1", {}, "^policies: got ucb1"),
         ([bd.UCB1], {}, "policy objects"),
-        ([bd.UCB1()], {}, "^horizon: got None"),
+        ([bd.UCB1()], {"rho": 0.1}, "^horizon: got None"),
         ([bd.UCB1()], {"horizon": 100}, "^rho: got None"),
         ([THRESHOLD, bd.UCB1()], {"rounds": 5}, "^rounds: got 5"),
         ([THRESHOLD], {"labels": ["a", "b"]}, "^labels: got 2 of them"),

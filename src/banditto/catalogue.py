@@ -37,9 +37,9 @@ def build_policy(
 
     `options` are arguments that only some policies take, such as `gap`; None means that it was not given.
     """
-    name, _, constants = spec.partition(":")
+    name, colon, constants = spec.partition(":")
     entry = lookup(name, policies.REGISTRY | baselines.REGISTRY, "policy")
-    if constants and constants not in entry.constants:
+    if colon and constants not in entry.constants:
         allowed = f"{name} with " + " or ".join(entry.constants) if entry.constants else f"{name} alone"
         raise InvalidArgument("policy", spec, allowed)
     if name in baselines.REGISTRY:

@@ -108,13 +108,13 @@ def resolve(problem: Problem) -> Plan:
     if not pulls or room <= 0.0:
         return Plan((), design.exploration, problem.rho * (1.0 - 1e-6))
     commits = _calibrated(
-        problem, pulls, design.commit_offset / 32.0, room * design.commit_share / 1000.0, 1, (1, problem.arms - 1)
+        problem, pulls, design.commit_offset, room * design.commit_share / 1000.0, 1, (1, problem.arms - 1)
     )
     drops: list[Cut | None] = [None] * len(pulls)
     if design.elimination_share:
         share = room * design.elimination_share / 1000.0
         factors = (problem.arms - 1, 1)
-        found = _calibrated(problem, pulls, design.elimination_offset / 32.0, share, problem.arms - 1, factors)
+        found = _calibrated(problem, pulls, design.elimination_offset, share, problem.arms - 1, factors)
         drops = list(found)
     rows = zip(pulls, commits, drops, strict=True)
     return Plan(tuple(TestBatch(*row) for row in rows), design.exploration, room * design.final_share / 1000.0)
@@ -130,27 +130,37 @@ def _ladder(first: int, growth: int, problem: Problem) -> list[int]:
 
 
 def _calibrated(
-    problem: Problem, pulls: list[int], offset: float, share: float, comparisons: int, factors: tuple[int, int]
+    problem: Problem, pulls: list[int], offset: int, share: float, comparisons: int, factors: tuple[int, int]
 ) -> list[Cut]:
-    """Windows of width M E (comparisons / share), with the smallest M for which the sum is at most the share."""
+    """Windows of width M E (comparisons / share) that begin at R + a times their width.
 
-    def cuts(steps: int) -> list[Cut]:
-        made = []
-        for m in pulls:
-            noise = confidence.batch_noise(problem.arms, problem.rewards, m)
-            lead = confidence.wrong_lead(problem.arms, len(pulls), problem.horizon, problem.rewards.sigma, m)
-            width = steps / _STEPS * noise * comparisons / share
-            made.append(Cut(lead * (1.0 + 1e-12) + offset * width, width))
-        return made
+    The offset a is the design's or a little more, M the smallest multiple for which the sum is at most the share; of
+    these the windows that end lowest. Wider windows overlap more, so M is tried upwards and not bisected.
+    """
+    noises = [confidence.batch_noise(problem.arms, problem.rewards, m) for m in pulls]
+    leads = [
+        confidence.wrong_lead(problem.arms, len(pulls), problem.horizon, problem.rewards.sigma, m) * (1.0 + 1e-12)
+        for m in pulls
+    ]
 
-    def enough(steps: int) -> bool:
-        return comparisons * _sum(problem, pulls, cuts(steps), factors) <= share
+    def cuts(a: int, steps: int) -> list[Cut]:
+        widths = [steps / _STEPS * noise * comparisons / share for noise in noises]
+        return [Cut(lead + a / 32.0 * width, width) for lead, width in zip(leads, widths, strict=True)]
 
-    # Not monotone: wider windows overlap more. So try one multiple after the other, in steps of 1/64, later wider.
-    steps = _STEPS // 2
-    while not enough(steps):
-        steps += max(_STEPS // 64, steps // 16 if steps > 2 * _STEPS else 0)
-    return cuts(steps)
+    def enough(a: int, steps: int) -> bool:
+        return comparisons * _sum(problem, pulls, cuts(a, steps), factors) <= share
+
+    narrow = [
+        next(((a, steps) for steps in range(_STEPS // 2, 2 * _STEPS, 2) if enough(a, steps)), None)
+        for a in range(offset, offset + 10, 2)
+    ]
+    found = [cuts(*choice) for choice in narrow if choice is not None]
+    if not found:
+        steps = 2 * _STEPS
+        while not enough(offset, steps):
+            steps += steps // 16
+        found = [cuts(offset, steps)]
+    return min(found, key=lambda made: made[0].low + made[0].width)
 
 
 def _sum(problem: Problem, pulls: list[int], cuts: list[Cut], factors: tuple[int, int]) -> float:

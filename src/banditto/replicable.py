@@ -100,7 +100,7 @@ class Replicable:
         """Say that nothing will be learnt, and from which horizon on something could be."""
         advice = "no horizon in range is long enough" if longer is None else f"it must be at least {longer}"
         message = (
-            f"horizon {self.horizon} is too short to drop any of {self.arms} arms at rho = {self.rho:g} with "
-            f"{self.constants} constants, so one arm is played for good without evidence; {advice}"
+            f"horizon {self.horizon} is too short for {self.name} to drop any of {self.arms} arms at rho = "
+            f"{self.rho:g} with {self.constants} constants, so one arm is played for good without evidence; {advice}"
         )
         warnings.warn(message, ShortHorizonWarning, stacklevel=4)

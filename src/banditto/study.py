@@ -19,10 +19,11 @@ from banditto.engine.pairs import Study, study_of
 from banditto.engine.watching import PairView, watch_pair
 from banditto.environment import Environment
 from banditto.errors import InvalidArgument, MissingExtra
-from banditto.exact import integer
+from banditto.exact import integer, open_unit
 from banditto.horizons import LONGEST_ROUND_HORIZON, SHORTEST_HORIZON
 from banditto.intervals import MOST_PAIRS
 from banditto.policy import AnyPolicy, BatchedPolicy, Policy, RoundPolicy
+from banditto.study_file import FEWEST_ROUNDS, MOST_ROUNDS
 from banditto.text import html_table, text_table
 
 if TYPE_CHECKING:
@@ -30,9 +31,8 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 DEFAULT_ROUNDS = 2 * 10**7
-FEWEST_ROUNDS, MOST_ROUNDS = 10**4, 10**13
 _EXECUTIONS = 200  # of a per-round policy, at least, before its horizon grows
-MOST_POLICIES = 50
+MOST_POLICIES = 24
 
 # (label, pairs done, pairs in all)
 CompareProgress = Callable[[str, int, int], None]
@@ -121,7 +121,10 @@ def compare(
     pairs = integer(pairs, "pairs", 1, MOST_PAIRS)
     rounds = integer(rounds, "rounds", FEWEST_ROUNDS, MOST_ROUNDS)
     jobs = integer(jobs, "jobs", 1, MOST_JOBS)
+    confidence = open_unit(confidence, "confidence")
     horizon, rho = _common_horizon(policies, horizon), _common_rho(policies, rho)
+    if rho is None and not all(isinstance(policy, Policy) for policy in policies):
+        raise InvalidArgument("rho", None, "a number between 0 and 1, which baselines do not have themselves")
     plans = [_allotment(policy, environment, horizon, pairs, rounds) for policy in policies]
     studies = [
         study_of(policy, environment, seed=seed, noise_seed=noise_seed, horizon=length)
@@ -172,7 +175,8 @@ def _labelled(progress: CompareProgress, label: str) -> Callable[[int, int], Non
 def _checked_labels(policies: Sequence[AnyPolicy], labels: Sequence[str] | None) -> list[str]:
     """A name for each row, all different."""
     if not isinstance(policies, Sequence) or isinstance(policies, str) or not 1 <= len(policies) <= MOST_POLICIES:
-        raise InvalidArgument("policies", policies, f"a list of 1 to {MOST_POLICIES} policies")
+        given = f"{len(policies)} of them" if isinstance(policies, list | tuple) else policies
+        raise InvalidArgument("policies", given, f"a list of 1 to {MOST_POLICIES} policies")
     names = [label_of(policy) for policy in policies]
     if labels is not None:
         if isinstance(labels, str) or not isinstance(labels, Sequence):
@@ -181,6 +185,8 @@ def _checked_labels(policies: Sequence[AnyPolicy], labels: Sequence[str] | None)
     if len(names) != len(policies):
         raise InvalidArgument("labels", f"{len(names)} of them", f"{len(policies)}, one for each policy")
     for name in names:
+        if not name.strip() or not name.isprintable():
+            raise InvalidArgument("labels", repr(name), "one line of text each")
         if names.count(name) > 1:
             raise InvalidArgument("policies", f"{name} more than once", "different policies, or labels of their own")
     return names
@@ -228,15 +234,20 @@ def cells(row: Entrant) -> tuple[str, ...]:
     bound, regret = certificate.bound, certificate.regret
     reach = regret.interval[1] - regret.mean
     return (
-        row.label,
+        row.label if len(row.label) <= 40 else row.label[:39] + "…",
         power_of_ten(certificate.horizon),
         f"{row.executions:,}",
         f"{certificate.agreement:.1%}",
         f"{100 * low:.1f}-{high:.1%}",
         "none" if bound is None else f"{bound:.3g}",
-        f"{regret.mean:,.0f}" + ("" if math.isinf(reach) else f" ± {reach:,.0f}"),
+        _amount(regret.mean) + ("" if math.isinf(reach) else f" ± {_amount(reach)}"),
         certificate.verdict,
     )
+
+
+def _amount(value: float) -> str:
+    """Whole numbers with commas; small ones with two digits."""
+    return f"{value:,.0f}" if abs(value) >= 10.0 or value == 0.0 else f"{value:.2g}"
 
 
 def power_of_ten(number: int) -> str:

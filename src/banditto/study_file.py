@@ -30,12 +30,15 @@ from typing import Any, NamedTuple
 import tomli_w
 
 from banditto.catalogue import build_environment, build_policy, takes_option
+from banditto.coins import LARGEST_SEED
 from banditto.environment import Environment
 from banditto.errors import InvalidArgument
 from banditto.exact import integer, open_unit, real
+from banditto.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
+from banditto.intervals import MOST_PAIRS
 from banditto.policy import AnyPolicy
 
-LONGEST_TEXT = 200
+LONGEST_TEXT, LONGEST_LABEL = 200, 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +79,7 @@ class StudyFile:
             content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
             raise InvalidArgument("study", path, f"a file that can be read ({error.strerror})") from None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InvalidArgument("study", path, f"a TOML file ({error})") from None
         study = cls.of(content)
         name, _, file = (study.environment or "").partition(":")
@@ -92,8 +95,15 @@ class StudyFile:
         return cls(**found)
 
     def with_flags(self, **flags: Any) -> StudyFile:
-        """The study with those flags in place of its own values that were given."""
-        return replace(self, **{name: value for name, value in flags.items() if value is not None})
+        """The study with those flags in place of its own values that were given; what they make moot is forgotten."""
+        given = {name: value for name, value in flags.items() if value is not None}
+        study = replace(self, **given)
+        if "means" not in given and str(given.get("environment", "")).startswith("discrete"):
+            study = replace(study, means=None)
+        lines = given.get("policies", ())
+        if "gap" not in given and lines and not any(takes_option(line.policy, "gap") for line in lines):
+            study = replace(study, gap=None)
+        return study
 
     def to_toml(self) -> str:
         """What `load` reads; nothing is written of what was not given."""
@@ -159,9 +169,9 @@ def _refuse_unknown(content: Mapping[str, Any], known: list[str], where: str) ->
             raise InvalidArgument(where, f"the key {key!r}", hint + ", ".join(known))
 
 
-def _text(value: Any, name: str) -> str:
-    if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_TEXT or not value.isprintable():
-        raise InvalidArgument(name, value, f"one line of text, at most {LONGEST_TEXT} characters")
+def _text(value: Any, name: str, longest: int = LONGEST_TEXT) -> str:
+    if not isinstance(value, str) or not value.strip() or len(value) > longest or not value.isprintable():
+        raise InvalidArgument(name, value, f"one line of text, at most {longest} printable characters")
     return value
 
 
@@ -185,13 +195,23 @@ def _line(row: Any) -> PolicyLine:
     _refuse_unknown(row, ["policy", "label", "gap"], "policies")
     return PolicyLine(
         policy=_text(row["policy"], "policy"),
-        label=_text(row["label"], "label") if "label" in row else None,
+        label=_text(row["label"], "label", LONGEST_LABEL) if "label" in row else None,
         gap=real(row["gap"], "gap") if "gap" in row else None,
     )
 
 
+FEWEST_ROUNDS, MOST_ROUNDS = 10**4, 10**13  # of the budget of a per-round policy
+_RANGES = {
+    "horizon": (SHORTEST_HORIZON, LONGEST_HORIZON),
+    "pairs": (1, MOST_PAIRS),
+    "rounds": (FEWEST_ROUNDS, MOST_ROUNDS),
+    "seed": (0, LARGEST_SEED),
+    "noise_seed": (0, LARGEST_SEED),
+}
+
+
 def _count(value: Any, name: str) -> int:
-    return integer(value, name, 0, 10**40)  # what takes it checks its range
+    return integer(value, name, *_RANGES[name])
 
 
 _CHECKS: dict[str, Any] = {

@@ -20,7 +20,7 @@ from banditto.arrays import FloatArray
 from banditto.rewards import Rewards
 
 GAPS = (0.5, 0.3, 0.2, 0.1, 0.05, 0.03)  # round numbers, times the range of rewards: 1 in [0, 1], else 2 sigma
-_GROWTHS = (3, 4, 5, 6, 7, 8, 9, 10, 12, 14)
+_GROWTHS = (4, 5, 6, 7, 8, 9, 10, 12, 14)
 _OFFSETS = (0, 2, 4, 6, 8, 12, 16)  # in 32nds of a window's width
 _PHASES = 10
 _FINAL = (20, 50, 100, 200)  # thousandths of rho
@@ -124,7 +124,7 @@ def _shape(
 
 def _endless_sum(shape: Shape, growth: int, noise: float, sigma: float, factors: tuple[int, int]) -> float:
     """The largest sum over batches of growing size that one gap can bring about."""
-    phases = np.exp(np.linspace(0.0, math.log(growth) / 2.0, 48, endpoint=False))[:, np.newaxis]
+    phases = np.exp(np.linspace(0.0, math.log(growth) / 2.0, 96, endpoint=False))[:, np.newaxis]
     gaps = shape.low * phases * growth ** (np.arange(-6, 7) / 2.0)  # times sqrt(m)
     high = shape.low + shape.width
     distance = np.where(gaps < shape.low, shape.low - gaps, gaps - high)

@@ -12,7 +12,7 @@ import typer
 
 from banditto.cli.certify import certify
 from banditto.cli.compare import compare
-from banditto.cli.output import EXIT_OK, EXIT_PIPE, EXIT_USAGE, print_error
+from banditto.cli.output import EXIT_BUG, EXIT_OK, EXIT_PIPE, EXIT_USAGE, print_error
 from banditto.cli.policies import policies
 from banditto.errors import BandittoError
 from banditto.version import __version__
@@ -49,6 +49,8 @@ def run(given: list[str]) -> int:
     for name in ("stdout", "stderr"):  # a stream that was closed before we started swallows what is written
         if getattr(sys, name) is None:
             setattr(sys, name, io.StringIO())
+        with contextlib.suppress(AttributeError, OSError):  # a terminal that cannot show a letter gets its number
+            getattr(sys, name).reconfigure(errors="backslashreplace")
     try:
         code = app(args=given, prog_name="banditto", standalone_mode=False)
         sys.stdout.flush()
@@ -60,6 +62,12 @@ def run(given: list[str]) -> int:
     except OSError as error:
         _forget_stdout()
         return _failed(error, given)
+    except Exception as error:
+        if "BANDITTO_DEBUG" in os.environ:
+            raise
+        kind = f"{type(error).__name__}: {error}"
+        _failed(RuntimeError(f"this is a bug in banditto ({kind}); BANDITTO_DEBUG=1 shows where"), given)
+        return EXIT_BUG
     return code if isinstance(code, int) else EXIT_OK
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,13 +18,27 @@ from banditto.cli.output import (
     print_json,
     print_warnings,
     progress_bars,
+    remove_stale,
     write_together,
 )
 from banditto.exact import open_unit, real
 from banditto.provenance import provenance
 
+if TYPE_CHECKING:
+    from banditto.study import CompareProgress, Comparison
+    from banditto.study_file import StudyFile
+
+# every file that a report may have: what is in the way is found before the work, and what is stale goes after it
+NAMES = (
+    *("report.html", "results.json", "results.csv", "curves.csv", "divergence.csv", "study.toml", "arms.json"),
+    *(
+        f"figures/{name}.{kind}"
+        for name in ("agreement", "regret", "ribbons", "divergence", "guarantee")
+        for kind in ("png", "svg")
+    ),
+)
 StudyArgument = Annotated[
-    str | None, typer.Argument(metavar="[STUDY]", help="A study file (.toml); flags win over what it says.")
+    str | None, typer.Argument(metavar="STUDY", help="A study file (.toml); flags win over what it says.")
 ]
 Policies = Annotated[
     str | None, typer.Option("--policies", metavar="NAME,NAME,...", help="Such as random-threshold:paper,ucb1.")
@@ -82,7 +97,8 @@ def compare(
     from banditto import study as studies
 
     target = parameters.folder(out)
-    with output_directory(target, ("report.html",)) as folder, notices(quiet), progress_bars(quiet) as progress:
+    drawn = True
+    with output_directory(target, NAMES) as folder, notices(quiet), progress_bars(quiet) as progress:
         comparison = studies.compare(
             built.policies,
             built.environment,
@@ -103,16 +119,33 @@ def compare(
             raise KeyboardInterrupt
         content = {"title": plan.title, **comparison.to_dict(), "warnings": warnings} | provenance()
         if folder is not None:
-            from banditto.report.writing import report_files
-
-            write_together(folder, report_files(comparison, plan, content, progress))
+            drawn = _write_report(folder, comparison, plan, content, progress)
     if as_json:
         print_json(content)
     else:
         sys.stdout.write(comparison.table() + "\n")
     if target is not None and not quiet and not as_json:
-        sys.stderr.write(f"banditto: wrote {target / 'report.html'}\n")
-    if comparison.interrupted:
-        sys.stderr.write("banditto: interrupted; what is shown was finished, and the same command runs all of it\n")
+        sys.stderr.write(f"banditto: wrote {target / ('report.html' if drawn else 'results.json')}\n")
+    if comparison.interrupted or not drawn:
+        what = "what is shown was finished" if comparison.interrupted else "all results are there, but no report"
+        sys.stderr.write(f"banditto: interrupted; {what}, and the same command runs all of it\n")
         return EXIT_INTERRUPTED
     return EXIT_OK
+
+
+def _write_report(
+    folder: Path, comparison: Comparison, plan: StudyFile, content: dict[str, Any], progress: CompareProgress | None
+) -> bool:
+    """Results first, then what takes longer; False if Ctrl-C came between them."""
+    from banditto.report.writing import drawn_files, raw_files
+
+    raw = raw_files(comparison, plan, content)
+    write_together(folder, raw)
+    try:
+        drawn = drawn_files(comparison, plan, content, progress)
+        write_together(folder, drawn)
+    except KeyboardInterrupt:
+        remove_stale(folder, [name for name in NAMES if name not in raw])
+        return False
+    remove_stale(folder, [name for name in NAMES if name not in raw | drawn])
+    return True

@@ -25,7 +25,7 @@ _OPTIONS = {
 }
 _ARGUMENTS = {"policy": "POLICY", "protocol": "POLICY", "study": "STUDY"}
 
-EXIT_OK, EXIT_USAGE, EXIT_CHECK, EXIT_CONFLICT, EXIT_INTERRUPTED, EXIT_PIPE = 0, 2, 3, 4, 130, 141
+EXIT_OK, EXIT_BUG, EXIT_USAGE, EXIT_CHECK, EXIT_CONFLICT, EXIT_INTERRUPTED, EXIT_PIPE = 0, 1, 2, 3, 4, 130, 141
 
 
 def print_json(content: dict[str, Any]) -> None:
@@ -104,10 +104,10 @@ def progress_bars(quiet: bool) -> Iterator[Callable[[str, int, int], None] | Non
 
         def show(label: str, done: int, total: int) -> None:
             if label not in tasks:
-                tasks[label] = bars.add_task(escape(label), total=None, rate="")
+                tasks[label] = bars.add_task(escape(label[:32]), total=None, rate="")
             speed = bars.tasks[tasks[label]].speed
-            unit = "figures" if label == "report" else "pairs"
-            rate = "" if speed is None else f"{speed:,.0f} {unit}/s"
+            drawing = total <= 5 and label.startswith("drawing")
+            rate = "" if speed is None or drawing else f"{speed:,.0f} pairs/s"
             bars.update(tasks[label], completed=done, total=total, rate=rate)
 
         yield show
@@ -133,8 +133,11 @@ def output_directory(path: Path | None, names: Sequence[str]) -> Iterator[Path |
         with tempfile.TemporaryFile(dir=path):
             pass
         for name in names:
+            folder = (path / name).parent
             if (path / name).is_dir():
                 raise IsADirectoryError(errno.EISDIR, f"{name} is a directory")
+            if folder.exists() and not folder.is_dir():
+                raise NotADirectoryError(errno.ENOTDIR, f"{folder.name} is a file")
     except OSError as error:
         _remove_empty(made)
         raise InvalidArgument("out", str(path), f"a directory that can be written ({error.strerror})") from None
@@ -155,20 +158,30 @@ def _remove_empty(folders: list[Path]) -> None:
 def write_together(folder: Path, contents: Mapping[str, str | bytes]) -> None:
     """All files whole, or none: written beside their places first, then moved into them."""
     written: dict[Path, Path] = {}
+    made: list[Path] = []
     try:
         for name, content in contents.items():
             path = folder / name
-            path.parent.mkdir(exist_ok=True)
+            if not path.parent.exists():
+                path.parent.mkdir()
+                made.append(path.parent)
             handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
             written[Path(temporary)] = path
             with os.fdopen(handle, "wb") as file:
-                file.write(content.encode() if isinstance(content, str) else content)
+                file.write(content.encode(errors="backslashreplace") if isinstance(content, str) else content)
             Path(temporary).chmod(0o644)
         for temporary_path, path in written.items():
             temporary_path.replace(path)
     finally:
         for temporary_path in written:
             temporary_path.unlink(missing_ok=True)
+        _remove_empty(made)
+
+
+def remove_stale(folder: Path, names: Sequence[str]) -> None:
+    """Remove files of an earlier report that this one does not have."""
+    for name in names:
+        (folder / name).unlink(missing_ok=True)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import numpy as np
 
 from banditto.arrays import IntArray
 from banditto.coins import Coins
-from banditto.engine.pairs import PAIRS_PER_BLOCK, PairCounts, Study, pseudo_regret
+from banditto.engine.pairs import PairCounts, Study, pairs_per_block, pseudo_regret
 from banditto.environment import Environment
 from banditto.errors import ContractError
 from banditto.noise import Noise
@@ -62,7 +62,8 @@ class Execution:
 
 def executions(study: Study, policy: BatchedPolicy[Any], block: int) -> tuple[Execution, Execution]:
     """Both sides of a block of pairs: the same coins, fresh noise."""
-    coins = Coins(study.seed, block * PAIRS_PER_BLOCK, PAIRS_PER_BLOCK)
+    size = pairs_per_block(study.environment)
+    coins = Coins(study.seed, block * size, size)
     first, second = (Noise(study.noise_seed, side, block) for side in (0, 1))
     return (
         Execution(policy, study.environment, coins, first),
@@ -73,8 +74,9 @@ def executions(study: Study, policy: BatchedPolicy[Any], block: int) -> tuple[Ex
 def run_block(study: Study, policy: BatchedPolicy[Any], block: int, keep: int) -> PairCounts:
     """Play a whole block of pairs and count the first `keep` of them."""
     first, second = executions(study, policy, block)
-    diverged = np.zeros(PAIRS_PER_BLOCK, dtype=np.int64)  # batch of first divergence, 0 for none
-    pulls = np.zeros(PAIRS_PER_BLOCK, dtype=np.int64)  # and the number of the first pull that differs
+    size = pairs_per_block(study.environment)
+    diverged = np.zeros(size, dtype=np.int64)  # batch of first divergence, 0 for none
+    pulls = np.zeros(size, dtype=np.int64)  # and the number of the first pull that differs
     for batch in count(1):
         plan, other = first.advance(), second.advance()
         if plan is None and other is None:
@@ -101,7 +103,7 @@ def _common_pulls(plan: IntArray, other: IntArray) -> IntArray:
 
 def pair_trajectories(study: Study, policy: BatchedPolicy[Any], pair: int) -> tuple[Trajectory, Trajectory]:
     """The two trajectories of one pair, the same ones that `run_block` counts."""
-    block, row = divmod(pair, PAIRS_PER_BLOCK)
+    block, row = divmod(pair, pairs_per_block(study.environment))
     first, second = (_trajectory(side, row) for side in executions(study, policy, block))
     return first, second
 

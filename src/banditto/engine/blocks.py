@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
 from banditto.engine import batched
-from banditto.engine.pairs import PAIRS_PER_BLOCK, PAIRS_PER_ROUND_BLOCK, PairCounts, Study
+from banditto.engine.pairs import PAIRS_PER_ROUND_BLOCK, PairCounts, Study, pairs_per_block
 from banditto.errors import WorkerError
 from banditto.policy import RoundPolicy
 
@@ -43,7 +43,7 @@ class Outcome(NamedTuple):
 
 def block_size(study: Study) -> int:
     """Pairs in one unit of work."""
-    return PAIRS_PER_ROUND_BLOCK if isinstance(study.policy, RoundPolicy) else PAIRS_PER_BLOCK
+    return PAIRS_PER_ROUND_BLOCK if isinstance(study.policy, RoundPolicy) else pairs_per_block(study.environment)
 
 
 def run_block(study: Study, start: int, keep: int) -> PairCounts:
@@ -53,7 +53,7 @@ def run_block(study: Study, start: int, keep: int) -> PairCounts:
         from banditto.engine import rounds  # compiled code is loaded only where it is used
 
         return rounds.run_block(study, policy, start, keep)
-    return batched.run_block(study, policy, start // PAIRS_PER_BLOCK, keep)
+    return batched.run_block(study, policy, start // pairs_per_block(study.environment), keep)
 
 
 def run_pairs(

@@ -8,7 +8,7 @@ import numpy as np
 
 from banditto.arrays import FloatArray, IntArray
 from banditto.engine import batched
-from banditto.engine.pairs import PAIRS_PER_BLOCK, Study, gaps, pseudo_regret
+from banditto.engine.pairs import Study, gaps, pairs_per_block, pseudo_regret
 from banditto.policy import BatchedPolicy, RoundPolicy
 
 POINTS = 160
@@ -39,7 +39,9 @@ def regrets_at(study: Study, pairs: int, pulls: IntArray) -> FloatArray:
     """Regret of each execution after each number of pulls (ascending); shape (executions, N)."""
     if isinstance(study.policy, RoundPolicy):
         return _round_regrets(study, study.policy, min(pairs, MOST_ROUND_PAIRS), pulls)
-    return _batched_regrets(study, study.policy, min(pairs, MOST_BATCHED_PAIRS), pulls)
+    return _batched_regrets(
+        study, study.policy, min(pairs, MOST_BATCHED_PAIRS, pairs_per_block(study.environment)), pulls
+    )
 
 
 def _batched_regrets(study: Study, policy: BatchedPolicy[object], pairs: int, pulls: IntArray) -> FloatArray:
@@ -55,7 +57,6 @@ def _batched_regrets(study: Study, policy: BatchedPolicy[object], pairs: int, pu
                     regret += loss * np.clip(pulls - spent, 0, count)
                 spent += count
         sides.append(regret)
-    assert pairs <= PAIRS_PER_BLOCK
     return np.concatenate(sides)
 
 

@@ -19,6 +19,7 @@ from banditto.noise import derived_noise_seed
 from banditto.policy import AnyPolicy, Policy, RoundPolicy
 
 PAIRS_PER_BLOCK = 2048  # of batched policies; part of the noise's address: another size gives other rewards
+PAIRS_PER_SLOW_BLOCK = 16  # the same where every single reward is drawn and a block must not take for ever
 PAIRS_PER_ROUND_BLOCK = 4  # of per-round policies; a unit of work, on which no result depends
 
 
@@ -67,6 +68,11 @@ def study_of(
         noise_seed = derived_noise_seed(seed)
     noise_seed = integer(noise_seed, "noise_seed", 0, LARGEST_SEED)
     return Study(policy=policy, environment=environment, horizon=horizon, seed=seed, noise_seed=noise_seed)
+
+
+def pairs_per_block(environment: Environment) -> int:
+    """How many pairs of a batched policy make a block: part of the noise's address."""
+    return PAIRS_PER_BLOCK if environment.largest_count >= LONGEST_HORIZON else PAIRS_PER_SLOW_BLOCK
 
 
 def _check_largest_batch(policy: Policy[Any], environment: Environment) -> None:

@@ -10,16 +10,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from banditto.report.style import Look, legend_below, new_figure, plain, policy_style
+from banditto.report.style import Look, legend_below, legend_height, new_figure, plain, policy_style
 from banditto.study import Comparison, Entrant
 from banditto.text import short
 
 
-def regret_figure(comparison: Comparison, look: Look) -> Figure:
-    """Mean regret against the number of pulls, with the band that holds nine executions out of ten."""
-    figure = new_figure(look, (5.6 if look.narrow else 4.8) + (0.19 * len(comparison.entrants) if look.narrow else 0))
-    axes = figure.subplots()
+def regret_figure(comparison: Comparison, look: Look) -> Figure | None:
+    """Mean regret against pulls, with a band for nine executions out of ten; None if all arms are equal."""
     floor = _smallest_loss(comparison)
+    if floor is None:
+        return None
+    names = [plain(row.label) for row in comparison.entrants]
+    figure = new_figure(look, (5.2 if look.narrow else 4.4) + legend_height(look, names))
+    axes = figure.subplots()
     for index, row in enumerate(comparison.entrants):
         if row.curve is None:
             continue
@@ -32,7 +35,8 @@ def regret_figure(comparison: Comparison, look: Look) -> Figure:
             alpha=0.18,
             linewidth=0,
         )
-        axes.plot(row.curve.pulls, np.maximum(row.curve.mean, floor), linewidth=1.8, label=plain(row.label), **style)
+        mean = np.where(row.curve.mean >= floor, row.curve.mean, np.nan)  # a logarithmic axis has no zero
+        axes.plot(row.curve.pulls, mean, linewidth=1.8, label=plain(row.label), **style)
         axes.plot(row.curve.pulls[-1], max(row.curve.mean[-1], floor), marker="o", markersize=4, color=style["color"])
     axes.set_xscale("log")
     axes.set_yscale("log")
@@ -41,14 +45,14 @@ def regret_figure(comparison: Comparison, look: Look) -> Figure:
     axes.set_axisbelow(True)
     axes.set_xlabel("pulls")
     axes.set_ylabel("regret")
-    legend_below(figure, look, 4)
+    legend_below(figure, look)
     return figure
 
 
-def _smallest_loss(comparison: Comparison) -> float:
-    """Regret below one pull of the second-best arm is not drawn on a logarithmic axis."""
+def _smallest_loss(comparison: Comparison) -> float | None:
+    """One pull of the second-best arm: regret below that is not drawn on a logarithmic axis."""
     best = max(comparison.environment.means)
-    return min((best - mean for mean in comparison.environment.means if mean < best), default=1.0)
+    return min((best - mean for mean in comparison.environment.means if mean < best), default=None)
 
 
 def agreement_figure(comparison: Comparison, look: Look) -> Figure:
@@ -79,7 +83,7 @@ def agreement_figure(comparison: Comparison, look: Look) -> Figure:
     axes.set_xlim(-0.02, 1.02)
     axes.set_xticks([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], ["0", "20%", "40%", "60%", "80%", "100%"])
     axes.set_xlabel("pairs that pulled the same arms to the end")
-    legend_below(figure, look, 2)
+    legend_below(figure, look)
     return figure
 
 
@@ -105,22 +109,21 @@ def _name_rows(axes: Axes, rows: tuple[Entrant, ...], look: Look) -> None:
 
 def divergence_figure(comparison: Comparison, look: Look) -> Figure:
     """The share of pairs that have parted, against the number of pulls."""
-    figure = new_figure(look, (5.2 if look.narrow else 4.4) + (0.19 * len(comparison.entrants) if look.narrow else 0))
+    names = [plain(row.label) for row in comparison.entrants]
+    figure = new_figure(look, (4.8 if look.narrow else 4.0) + legend_height(look, names))
     axes = figure.subplots()
-    fewest = min(1.0 / row.certificate.pairs for row in comparison.entrants)
+    lowest = min(min(1.0 / row.certificate.pairs, row.certificate.rho) for row in comparison.entrants) / 2.0
     longest = max(row.certificate.horizon for row in comparison.entrants)
     for index, row in enumerate(comparison.entrants):
         certificate = row.certificate
         pulls = np.array(list(certificate.divergence_pulls), dtype=np.float64)
         parted = np.cumsum(list(certificate.divergence_pulls.values())) / certificate.pairs
-        never = "" if parted.size else " (none parted)"
+        # from the bottom up at the first pull that differs, then to the end
+        steps = np.array([lowest, *parted, parted[-1]]) if parted.size else np.array([math.nan, math.nan])
+        places = np.array([pulls[0], *pulls, certificate.horizon]) if pulls.size else np.array([1.0, 1.0])
+        width = 3.2 - 1.8 * index / max(len(comparison.entrants) - 1, 1)  # those below show beside those above
         axes.plot(
-            np.append(pulls, certificate.horizon),
-            np.append(parted, parted[-1]) if parted.size else [math.nan],
-            drawstyle="steps-post",
-            linewidth=1.8,
-            label=plain(row.label) + never,
-            **policy_style(look, index),
+            places, steps, drawstyle="steps-post", linewidth=width, label=plain(row.label), **policy_style(look, index)
         )
     for number, rho in enumerate(sorted({row.certificate.rho for row in comparison.entrants})):
         label: dict[str, Any] = {"label": f"rho = {rho:g}"} if number == 0 else {}
@@ -128,12 +131,12 @@ def divergence_figure(comparison: Comparison, look: Look) -> Figure:
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlim(1.0, longest)
-    axes.set_ylim(fewest / 1.5, 1.5)
+    axes.set_ylim(lowest, 1.5)
     axes.grid(visible=True)
     axes.set_axisbelow(True)
     axes.set_xlabel("pulls")
     axes.set_ylabel("share of pairs that have parted")
-    legend_below(figure, look, 4)
+    legend_below(figure, look)
     return figure
 
 
@@ -152,8 +155,10 @@ def guarantee_figure(comparison: Comparison, look: Look) -> Figure | None:
         left = 0.0
         for term in guarantee.terms:
             if term.name not in named:
-                named[term.name] = look.theme.policies[len(named) % len(look.theme.policies)]
-                axes.barh(place, 0.0, color=named[term.name], label=term.name)
+                named[term.name] = look.theme.terms[len(named) % len(look.theme.terms)]
+                # what is too narrow to be seen needs no place in the legend
+                if any(_largest_term(r, term.name) > widest / 400.0 for r in rows):
+                    axes.barh(place, 0.0, color=named[term.name], label=term.name)
             shown = min(term.value, max(widest - left, 0.0))
             axes.barh(place, shown, left=left, height=0.5, color=named[term.name])
             left += shown
@@ -175,5 +180,10 @@ def guarantee_figure(comparison: Comparison, look: Look) -> Figure | None:
     axes.set_xlim(0.0, widest)
     axes.xaxis.set_major_locator(MaxNLocator(4 if look.narrow else 8))
     axes.set_xlabel("proved bound on P(two executions differ)")
-    legend_below(figure, look, 5)
+    legend_below(figure, look)
     return figure
+
+
+def _largest_term(row: Entrant, name: str) -> float:
+    guarantee = row.certificate.guarantee
+    return max((term.value for term in guarantee.terms if term.name == name), default=0.0) if guarantee else 0.0

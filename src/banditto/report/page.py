@@ -28,8 +28,10 @@ table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabul
 th, td { padding: .35rem .5rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
 th { font-weight: 600; vertical-align: bottom; }
 th:first-child, td:first-child, .text td, .text th { text-align: left; padding-left: 0; }
+td:first-child { white-space: normal; overflow-wrap: anywhere; min-width: 8rem; max-width: 18rem; }
 .text td:last-child { white-space: normal; min-width: 16rem; }
-pre { background: var(--code); padding: .7rem .9rem; overflow-x: auto; border-radius: 6px; font-size: .85rem; }
+pre { background: var(--code); padding: .7rem .9rem; overflow: auto; max-height: 24rem; border-radius: 6px;
+  font-size: .85rem; }
 code { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 .PASS { color: var(--good); font-weight: 600; } .FAIL { color: var(--bad); font-weight: 600; }
 .INCONCLUSIVE { color: var(--open); font-weight: 600; }

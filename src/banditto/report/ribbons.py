@@ -19,8 +19,10 @@ from banditto.arrays import FloatArray, IntArray
 from banditto.engine.watching import PairView
 from banditto.report.style import LIGHT, Look, new_figure, plain
 
-# Okabe and Ito's palette, which people with any colour vision can tell apart; repeated beyond seven arms.
-ARM_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#F0E442", "#999999")
+# Okabe and Ito's palette, which people with any colour vision can tell apart. With more arms than colours, those that
+# are pulled most have colours of their own and all others share a grey: no two arms in the legend look alike.
+ARM_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#F0E442", "#8B4A2B")
+OTHERS = "#8C8C8C"
 PLAIN = Look(LIGHT, 10.0)
 SAME, DIFFERENT = "#D9D9D9", "#D7261E"
 
@@ -29,19 +31,38 @@ def ribbon_figure(views: Sequence[tuple[str, PairView]], means: Sequence[float],
     """One panel per (title, view)."""
     figure = new_figure(look, (1.6 if look.narrow else 1.0) + (1.55 if look.narrow else 1.3) * len(views))
     panels = figure.subplots(len(views), 1, squeeze=False)[:, 0]
+    colours = arm_colours(views, len(means))
     for axes, (title, view) in zip(panels, views, strict=True):
-        _draw(axes, title, view, look)
+        _draw(axes, title, view, look, colours)
     panels[-1].set_xlabel("pull number")
-    arms = [Patch(color=_colour(arm), label=f"arm {arm + 1} (mean {mean:g})") for arm, mean in enumerate(means[:12])]
+    named = [arm for arm in range(len(means)) if colours[arm] != OTHERS]
+    arms = [Patch(color=colours[arm], label=f"arm {arm + 1} (mean {means[arm]:.4g})") for arm in named]
+    if len(named) < len(means):
+        arms.append(Patch(color=OTHERS, label="all other arms"))
     strip = [Patch(color=SAME, label="same arm"), Patch(color=DIFFERENT, label="different arm")]
     columns = 2 if look.narrow else 4 if len(arms) > 4 else len(arms) + 2
     figure.legend(handles=[*arms, *strip], loc="outside lower center", ncols=columns, frameon=False, fontsize=8.5)
     return figure
 
 
-def _draw(axes: Axes, title: str, view: PairView, look: Look) -> None:
+def arm_colours(views: Sequence[tuple[str, PairView]], arms: int) -> list[str]:
+    """A colour for each arm: its own, or the common one of those that are seen least."""
+    if arms <= len(ARM_COLOURS):
+        return list(ARM_COLOURS[:arms])
+    seen = np.zeros(arms, dtype=np.int64)
+    for _, view in views:
+        for sequence in (view.first, view.second):
+            seen += np.bincount(sequence, minlength=arms)
+    most = sorted(np.argsort(-seen, kind="stable")[: len(ARM_COLOURS)].tolist())
+    colours = [OTHERS] * arms
+    for arm, colour in zip(most, ARM_COLOURS, strict=True):
+        colours[arm] = colour
+    return colours
+
+
+def _draw(axes: Axes, title: str, view: PairView, look: Look, colours: Sequence[str]) -> None:
     edges = np.append(view.rounds + 1.0, view.horizon + 1.0)
-    arms = ListedColormap([_colour(arm) for arm in range(view.arms)])
+    arms = ListedColormap([to_rgb(colour) for colour in colours])
     for row, sequence in ((1.1, view.first), (0.0, view.second)):
         _ribbon(axes, edges, (row, row + 1.0), sequence, arms, view.arms)
     different = (view.first != view.second).astype(np.int64)
@@ -71,10 +92,6 @@ def _ribbon(
     axes.pcolormesh(
         edges, list(rows), values[np.newaxis, :], cmap=colours, vmin=-0.5, vmax=count - 0.5, rasterized=True
     )
-
-
-def _colour(arm: int) -> tuple[float, float, float]:
-    return to_rgb(ARM_COLOURS[arm % len(ARM_COLOURS)])
 
 
 def save_ribbons(path: Path, views: Sequence[tuple[str, PairView]], means: Sequence[float]) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+import math
+import warnings
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import matplotlib as mpl
-from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
@@ -22,6 +23,7 @@ class Theme(NamedTuple):
     paper: str
     alarm: str
     policies: tuple[str, ...]
+    terms: tuple[str, ...]
 
 
 LIGHT = Theme(
@@ -30,7 +32,8 @@ LIGHT = Theme(
     faint="#c9ced6",
     paper="#ffffff",
     alarm="#c62828",
-    policies=("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B8860B", "#3A9BD9", "#6E6E6E"),
+    policies=("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B8860B", "#6A3D1F", "#6E6E6E"),
+    terms=("#5B7FA6", "#C9A66B", "#7A9E7E", "#A08BB0", "#8A8A8A"),
 )
 DARK = Theme(
     name="dark",
@@ -38,7 +41,8 @@ DARK = Theme(
     faint="#4a4f57",
     paper="#16181d",
     alarm="#ff6b6b",
-    policies=("#58B0F0", "#FF9248", "#2FCB9E", "#EC9ACB", "#E9C04A", "#9BD8FF", "#B5B5B5"),
+    policies=("#58B0F0", "#FF9248", "#2FCB9E", "#EC9ACB", "#E9C04A", "#C99A78", "#B5B5B5"),
+    terms=("#8FB3DA", "#E3C48F", "#A5C8A8", "#C6B3D4", "#B5B5B5"),
 )
 
 
@@ -54,6 +58,7 @@ class Look(NamedTuple):
         return self.width < 6.0
 
 
+LONGEST_NAME = 28
 WIDE, NARROW = 9.0, 4.2
 LOOKS = {
     (theme.name, size): Look(theme, width)
@@ -84,7 +89,8 @@ def drawn_in(look: Look) -> Iterator[None]:
         "svg.fonttype": "none",
         "svg.hashsalt": "banditto",
     }
-    with mpl.rc_context(settings):
+    with mpl.rc_context(settings), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a letter that the font lacks is no reason to speak to the user
         yield
 
 
@@ -102,22 +108,28 @@ def policy_style(look: Look, index: int) -> dict[str, Any]:
     return {"color": colours[index % len(colours)], "linestyle": dashes}
 
 
-def legend_below(figure: Figure, look: Look, columns: int, axes: Axes | None = None) -> None:
-    """A legend under everything."""
-    handles, labels = (axes or figure.axes[0]).get_legend_handles_labels()
-    figure.legend(
-        handles,
-        labels,
-        loc="outside lower center",
-        ncols=1 if look.narrow else min(columns, len(labels)),
-        frameon=False,
-        fontsize=9,
-    )
+def legend_below(figure: Figure, look: Look) -> None:
+    """A legend under everything, in as many columns as its longest label leaves room for."""
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    longest = max((len(label) for label in labels), default=1)
+    columns = max(1, min(int(look.width * 12.5 / (longest + 7)), len(labels), 4))
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=9)
+
+
+def legend_height(look: Look, labels: Sequence[str]) -> float:
+    """About how many inches a legend of these labels takes."""
+    longest = max((len(label) for label in labels), default=1)
+    columns = max(1, min(int(look.width * 12.5 / (longest + 7)), len(labels), 4))
+    return 0.19 * math.ceil(len(labels) / columns)
 
 
 def plain(name: str) -> str:
-    """A name as it was written: Matplotlib would read what is between two dollars as a formula."""
-    return name.replace("$", r"\$")
+    """A name for a figure: short, and as it was written.
+
+    Matplotlib would read what is between two dollars as a formula and leave what begins with _ out of legends.
+    """
+    shortened = name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+    return (" " if shortened.startswith("_") else "") + shortened.replace("$", r"\$")
 
 
 def as_svg(figure: Figure) -> bytes:

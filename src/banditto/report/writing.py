@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -22,19 +23,13 @@ from banditto.text import short
 
 Files = dict[str, str | bytes]
 Draw = Callable[[Look], Figure | None]
+DRAWING = "drawing the report"
 
 
-def report_files(
-    comparison: Comparison,
-    study: StudyFile,
-    content: Mapping[str, Any],
-    progress: CompareProgress | None = None,
-) -> Files:
-    """All files of a report by name; `content` is what `--json` prints."""
+def raw_files(comparison: Comparison, study: StudyFile, content: Mapping[str, Any]) -> Files:
+    """The results and the study that rebuilds them, which are there before anything is drawn."""
     study = _complete(comparison, study)
-    pictures, files = _pictures(comparison, progress)
-    files["report.html"] = _report(comparison, study, content, pictures)
-    files["results.json"] = json.dumps(content, indent=2, allow_nan=False) + "\n"
+    files: Files = {"results.json": json.dumps(content, indent=2, allow_nan=False) + "\n"}
     files["results.csv"] = _csv(comparison.records())
     files["curves.csv"] = _csv(_curve_records(comparison))
     files["divergence.csv"] = _csv(_divergence_records(comparison))
@@ -42,6 +37,15 @@ def report_files(
     arms = comparison.environment.to_dict().get("arms")
     if arms is not None:
         files["arms.json"] = json.dumps({"arms": arms}, indent=2) + "\n"
+    return files
+
+
+def drawn_files(
+    comparison: Comparison, study: StudyFile, content: Mapping[str, Any], progress: CompareProgress | None = None
+) -> Files:
+    """report.html and its figures; `content` is what `--json` prints."""
+    pictures, files = _pictures(comparison, progress)
+    files["report.html"] = _report(comparison, _complete(comparison, study), content, pictures)
     return files
 
 
@@ -55,7 +59,6 @@ def _complete(comparison: Comparison, study: StudyFile) -> StudyFile:
         pairs=1000 if study.pairs is None else study.pairs,
         rounds=comparison.rounds,
         seed=first.seed,
-        noise_seed=first.noise_seed,
         confidence=first.confidence,
     )
 
@@ -77,7 +80,7 @@ def _pictures(comparison: Comparison, progress: CompareProgress | None) -> tuple
     files: Files = {}
     for done, (name, draw) in enumerate(drawings):
         if progress is not None:
-            progress("report", done, len(drawings))
+            progress(DRAWING, done, len(drawings))
         looks: dict[tuple[str, str], bytes] = {}
         for key, look in LOOKS.items():
             with drawn_in(look):
@@ -90,6 +93,8 @@ def _pictures(comparison: Comparison, progress: CompareProgress | None) -> tuple
                     files[f"figures/{name}.png"] = as_png(figure)
         if looks:
             pictures.append(Picture(*_words(name, comparison), looks))
+    if progress is not None:
+        progress(DRAWING, len(drawings), len(drawings))
     return pictures, files
 
 
@@ -112,9 +117,8 @@ def _words(name: str, comparison: Comparison) -> tuple[str, str, str]:
             return (
                 "What does it cost?",
                 f"Mean regret at the end: {spoken}.",
-                "Regret after so many pulls: the mean, and the band that holds nine executions out of ten. Lines end"
-                " at each policy's horizon, where the mean is marked; per-round policies have shorter ones."
-                f" Executions drawn: {drawn}.",
+                "Regret after so many pulls: the mean of the executions drawn, and the band that holds nine of ten."
+                f" Lines end at each policy's horizon. Executions drawn: {drawn}; the table's means are over all.",
             )
         case "ribbons":
             seen = [(row.label, row.view) for row in rows if row.view is not None]
@@ -126,11 +130,12 @@ def _words(name: str, comparison: Comparison) -> tuple[str, str, str]:
                 " thin strip is red where the two labs pull different arms.",
             )
         case "divergence":
+            never = ", ".join(row.label for row in rows if not row.certificate.mismatches)
             return (
                 "When do they part?",
                 "The share of pairs that have parted, by number of pulls.",
                 "The share of pairs whose arms have differed by then. A replicable policy stays below the dashed line"
-                " at rho to the end. Both axes are logarithmic.",
+                " at rho to the end. Both axes are logarithmic." + (f" No pair parted: {never}." if never else ""),
             )
         case _:
             return (
@@ -147,7 +152,8 @@ def _words(name: str, comparison: Comparison) -> tuple[str, str, str]:
 
 def _report(comparison: Comparison, study: StudyFile, content: Mapping[str, Any], pictures: Sequence[Picture]) -> str:
     rows = comparison.entrants
-    title = study.title or f"{len(rows)} policies on {len(comparison.environment.means)} arms"
+    number = "1 policy" if len(rows) == 1 else f"{len(rows)} policies"
+    title = study.title or f"{number} on {len(comparison.environment.means)} arms"
     parts = [page.heading(1, title), page.paragraph(_opening(comparison), "soft")]
     if comparison.interrupted:
         parts.append(page.paragraph("This run was interrupted; what is shown was finished.", "note"))
@@ -164,6 +170,8 @@ def _report(comparison: Comparison, study: StudyFile, content: Mapping[str, Any]
         )
     )
     parts += [page.picture(figure) for figure in pictures]
+    if len(set(comparison.environment.means)) == 1:
+        parts.append(page.paragraph("All arms are equally good, so nobody has any regret.", "soft"))
     terms = [
         (row.label, term.name, short(term.value), term.statement)
         for row in rows
@@ -185,8 +193,19 @@ def _opening(comparison: Comparison) -> str:
     first = comparison.entrants[0].certificate
     return (
         f"Arms with {world.name} rewards of means {means}. Each policy was run in pairs: the two executions of a pair "
-        f"share their coins and see fresh rewards. rho = {first.rho:g}. Per-round policies were given "
-        f"{power_of_ten(comparison.rounds)} rounds in all, so their horizons are shorter and their executions fewer."
+        f"share their coins and see fresh rewards. rho = {first.rho:g}.{_budget(comparison)}"
+    )
+
+
+def _budget(comparison: Comparison) -> str:
+    """A sentence on per-round policies, if there are any that were cut."""
+    rows = [row.certificate for row in comparison.entrants]
+    cut = [row for row in rows if row.divergence_unit == "round" and row.horizon < max(r.horizon for r in rows)]
+    if not cut:
+        return ""
+    return (
+        f" Policies that choose round by round were given {power_of_ten(comparison.rounds)} rounds each in all, so "
+        "their horizons are shorter and their executions fewer."
     )
 
 
@@ -199,7 +218,7 @@ def _rebuilding(comparison: Comparison, study: StudyFile, content: Mapping[str, 
         page.code("banditto compare study.toml --out report"),
         page.code(study.to_toml()),
         page.paragraph("It was made by"),
-        page.code(" ".join(content["command"])),
+        page.code(shlex.join(content["command"])),
         page.paragraph(f"on {content['created']} with {versions}, {content['platform']}.", "soft"),
         page.heading(2, "Raw results"),
         page.paragraph(
