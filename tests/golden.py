@@ -25,6 +25,8 @@ CASES: dict[str, Policy[Any]] = {
     "mean rounding, 2 arms": bd.MeanRounding(arms=2, horizon=10**6, rho=0.1),
     "mean rounding, 5 arms, paper": bd.MeanRounding(arms=5, horizon=10**12, rho=0.1, constants="paper"),
     "mean rounding, 10 arms, Gaussian": bd.MeanRounding(arms=10, horizon=10**10, rho=0.1, rewards="gaussian"),
+    "certified elimination, 2 arms": bd.CertifiedElimination(arms=2, horizon=10**6, rho=0.1),
+    "certified elimination, 6 arms": bd.CertifiedElimination(arms=6, horizon=10**5, rho=0.3, rewards="gaussian"),
     "explore then commit": bd.ExploreThenCommit(arms=4, horizon=10**6, rho=0.1, gap=0.03),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 import warnings
 from typing import Any
 
@@ -111,6 +112,18 @@ def test_cuts_can_be_recomputed_by_hand() -> None:
         multiples.add(round(256 * commit.width / (noise / share), 4))
     assert len(multiples) == 1
     assert float(multiples.pop()).is_integer()
+
+
+def test_a_description_says_how_to_recompute_every_cut() -> None:
+    description = POLICIES["4 arms, eliminations"].describe().to_dict()
+    for name, low, high in (("commit cuts", "commit low", "commit high"), ("elimination cuts", "low", "high")):
+        found = re.fullmatch(r"low = R \+ (\S+) width, width = (\S+) E", description["facts"][name])
+        assert found is not None
+        offset, width = found.groups()
+        for row in description["batches"]:
+            wide = float(width) * row["E"]
+            assert row[high] - row[low] == pytest.approx(wide, rel=1e-3)
+            assert row[low] == pytest.approx(row["R"] + float(offset) * wide, rel=1e-3)
 
 
 def test_windows_are_the_narrowest_that_the_proof_allows() -> None:

@@ -34,6 +34,12 @@ def test_every_quantity_of_the_proof_is_on_its_page() -> None:
         assert f"`confidence.{name}`" in text
     assert "`confidence.comparison_rounding`" in text
     assert "`confidence.threshold_blowup`" in text
+    text = (ROOT / "docs" / "certified-elimination.md").read_text(encoding="utf-8")
+    for name in ("wrong_lead", "batch_noise", "overshoot", "choice_scale", "comparison_rounding"):
+        assert f"`confidence.{name}`" in text
+    text = (ROOT / "docs" / "mean-rounding.md").read_text(encoding="utf-8")
+    for name in ("mean_noise", "comparison_rounding", "ladder"):
+        assert f"`confidence.{name}`" in text
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -72,6 +78,12 @@ def test_the_worked_example_is_what_the_code_computes() -> None:
     assert policy.schedule.blowup == 29
     assert round(policy.guarantee().total, 4) == 0.0994
     assert bd.RandomThreshold(arms=10, horizon=10**10, rho=0.1).schedule.blowup == 13_210
+    pulls, cut, eliminate = bd.CertifiedElimination(arms=2, horizon=10**6, rho=0.1).schedule.batches[2]
+    assert (pulls, eliminate) == (6076, None)
+    numbers = (round(cut.low, 6), round(cut.width, 6), round(cut.low + cut.width, 6))
+    assert numbers == (0.070675, 0.110163, 0.180839)
+    text = (ROOT / "docs" / "certified-elimination.md").read_text(encoding="utf-8")
+    assert all(str(number) in text for number in numbers)
 
 
 def test_the_tables_of_the_other_pages_are_what_the_code_computes() -> None:

@@ -29,7 +29,7 @@ def views() -> list[tuple[str, PairView]]:
 def test_the_demo_shows_agreement_and_disagreement(tmp_path: Path) -> None:
     found = {label: view.same for label, view in views()}
     assert found["random-threshold"]
-    assert found["mean-rounding"]
+    assert found["certified-elimination"]
     assert not found["ucb1"]
     pair = [(label, view) for label, view in views() if label in ("random-threshold", "ucb1")]
     save_ribbons(tmp_path / "ribbons.png", pair, (0.5, 0.9, 0.8, 0.3))

@@ -46,10 +46,11 @@ def build_policy(
         made: AnyPolicy = load_class(entry).made_for(environment.rewards, arms, horizon)
         return made
     chosen: dict[str, Any] = {"constants": constants} if constants else {}
-    for option in entry.options:
-        if options.get(option) is None:
+    for option in (*entry.options, *entry.optional):
+        if options.get(option) is not None:
+            chosen[option] = options[option]
+        elif option in entry.options:
             raise InvalidArgument(option, "nothing", f"a number, which {name} needs")
-        chosen[option] = options[option]
     kind, sigma = environment.rewards
     policy: AnyPolicy = load_class(entry)(arms=arms, horizon=horizon, rho=rho, rewards=kind, sigma=sigma, **chosen)
     return policy
@@ -58,7 +59,7 @@ def build_policy(
 def takes_option(spec: str, option: str) -> bool:
     """Whether the policy of a spec has an argument of this name."""
     entry = (policies.REGISTRY | baselines.REGISTRY).get(spec.partition(":")[0])
-    return entry is not None and option in entry.options
+    return entry is not None and option in (*entry.options, *entry.optional)
 
 
 def build_environment(spec: str, means: Sequence[float] | None) -> Environment:

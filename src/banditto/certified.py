@@ -145,7 +145,7 @@ def _calibrated(
 
     def cuts(a: int, steps: int) -> list[Cut]:
         widths = [steps / _STEPS * noise * comparisons / share for noise in noises]
-        return [Cut(lead + a / 32.0 * width, width) for lead, width in zip(leads, widths, strict=True)]
+        return [Cut(_snapped(lead + a / 32.0 * w), _snapped(w)) for lead, w in zip(leads, widths, strict=True)]
 
     def enough(a: int, steps: int) -> bool:
         return comparisons * _sum(problem, pulls, cuts(a, steps), factors) <= share
@@ -161,6 +161,12 @@ def _calibrated(
             steps += steps // 16
         found = [cuts(offset, steps)]
     return min(found, key=lambda made: made[0].low + made[0].width)
+
+
+def _snapped(value: float) -> float:
+    """The next number of 32 binary digits: the last bits of a logarithm may differ between machines, this does not."""
+    fraction_part, exponent = math.frexp(value)
+    return math.ldexp(math.ceil(math.ldexp(fraction_part, 32)), exponent - 32)
 
 
 def _sum(problem: Problem, pulls: list[int], cuts: list[Cut], factors: tuple[int, int]) -> float:

@@ -14,4 +14,5 @@ class Entry(NamedTuple):
     source: str = ""
     constants: tuple[str, ...] = ()
     options: tuple[str, ...] = ()  # arguments of its own: a policy cannot do without, an environment can
+    optional: tuple[str, ...] = ()  # arguments of its own that a policy can do without
     reads_file: bool = False

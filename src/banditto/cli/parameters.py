@@ -21,7 +21,11 @@ EnvironmentOption = Annotated[
 ]
 Gap = Annotated[
     str | None,
-    typer.Option("--gap", metavar="X", help="The best arm's promised lead, for explore-then-commit."),
+    typer.Option(
+        "--gap",
+        metavar="X",
+        help="The lead that explore-then-commit is promised, or that certified-elimination is tuned for.",
+    ),
 ]
 Horizon = Annotated[str | None, typer.Option("--horizon", metavar="N", help="Pulls per execution: 1e8 or 100_000_000.")]
 Rho = Annotated[

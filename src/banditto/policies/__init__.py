@@ -20,6 +20,7 @@ REGISTRY = {
         class_name="CertifiedElimination",
         summary="fresh batches, random cuts and a shared final choice, tuned under a proof",
         source="banditto; after Komiyama et al. 2024",
+        optional=("gap",),
     ),
     "random-threshold": Entry(
         module="banditto.policies.random_threshold",

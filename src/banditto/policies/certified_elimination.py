@@ -167,21 +167,27 @@ class CertifiedElimination(Replicable):
         return -(-EXPLORATION_UNIT * self.arms // self.schedule.exploration)
 
     def describe(self) -> Description:
-        """Batches, pulls and cuts, as differences of means."""
+        """Batches, pulls and cuts, as differences of means, with what they are made of."""
         facts = self._facts() | {
             "rule": "commit to the leader if it leads by more than a cut from commit low to high; else drop an arm "
             "that is behind by more than a cut from low to high; means are those of the batch alone",
-            "final batch": f"{self.schedule.exploration}/{EXPLORATION_UNIT} of what remains",
-            "final choice": f"largest mean + {self.sigma / self.schedule.choice_rho:.6g} k(survivors)/sqrt(m) Gumbel",
         }
+        batches = self.schedule.batches
         rows = []
-        for i, (pulls, commit, eliminate) in enumerate(self.schedule.batches, 1):
-            edges: list[object] = [round(commit.low, 6), round(commit.low + commit.width, 6)]
-            edges += (
-                ["", ""] if eliminate is None else [round(eliminate.low, 6), round(eliminate.low + eliminate.width, 6)]
-            )
-            rows.append((i, pulls, *edges))
-        header = ("batch", "pulls per arm", "commit low", "commit high", "low", "high")
+        for i, (pulls, commit, eliminate) in enumerate(batches, 1):
+            lead = confidence.wrong_lead(self.arms, len(batches), self.horizon, self.sigma, pulls)
+            noise = confidence.batch_noise(self.arms, self._rewards, pulls)
+            if i == 1:
+                for name, cut in (("commit cuts", commit), ("elimination cuts", eliminate)):
+                    facts |= {name: "none" if cut is None else _made_of(cut, lead, noise)}
+            edges = (*_edges(commit), *_edges(eliminate))
+            rows.append((i, pulls, significant(lead), significant(noise), *edges))
+        facts |= {
+            "final batch": f"{self.schedule.exploration}/{EXPLORATION_UNIT} of what remains, over all survivors",
+            "final choice": f"largest mean + {self.sigma / self.schedule.choice_rho:.6g} k/sqrt(m) Gumbel noise, "
+            "k = min(sqrt(log s), 0.1995 s) for s survivors",
+        }
+        header = ("batch", "pulls per arm", "R", "E", "commit low", "commit high", "low", "high")
         return Description(facts, header, tuple(rows))
 
     # -- what is written down -----------------------------------------------------------------------------
@@ -205,3 +211,7 @@ class CertifiedElimination(Replicable):
 
 def _edges(cut: Cut | None) -> tuple[object, object]:
     return ("", "") if cut is None else (significant(cut.low), significant(cut.low + cut.width))
+
+
+def _made_of(cut: Cut, lead: float, noise: float) -> str:
+    return f"low = R + {(cut.low - lead) / cut.width:.4g} width, width = {cut.width / noise:.6g} E"
