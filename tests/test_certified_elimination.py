@@ -173,6 +173,15 @@ def test_tampered_protocols_are_refused(change: tuple[str, str], said: str) -> N
         bd.policy_of(bd.Protocol.from_toml(content.replace(*change)))
 
 
+def test_rewards_of_another_kind_are_refused() -> None:
+    """The proof's noise bounds and widest gaps are of one kind of rewards."""
+    gaussian = bd.CertifiedElimination(arms=3, horizon=10**5, rho=0.2, rewards="gaussian")
+    bounded = bd.CertifiedElimination(arms=3, horizon=10**5, rho=0.2)
+    for policy, world in ((gaussian, bd.Bernoulli([0.1, 0.2, 0.3])), (bounded, bd.Gaussian([0.1, 0.2, 0.3]))):
+        with pytest.raises(InvalidArgument, match="^environment: got"):
+            bd.certify(policy, world, pairs=10)
+
+
 def test_lower_cuts_have_no_proof() -> None:
     policy = POLICIES["2 arms"]
     rows = policy.resolved()

@@ -12,7 +12,7 @@ Departs  - Batch i decides on its own samples: given the past, the two execution
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, ClassVar, NamedTuple
@@ -28,6 +28,7 @@ from banditto.exact import integer, real, written
 from banditto.policy import Description, Guarantee
 from banditto.protocol import Plain, Protocol
 from banditto.replicable import Replicable
+from banditto.rewards import Rewards
 from banditto.text import significant
 from banditto.tuning import Problem
 
@@ -191,6 +192,12 @@ class CertifiedElimination(Replicable):
         return Description(facts, header, tuple(rows))
 
     # -- what is written down -----------------------------------------------------------------------------
+
+    def check_rewards(self, rewards: Rewards, means: Sequence[float] = ()) -> None:
+        """Refuse other rewards: noise bounds and the widest gap are different for [0, 1] and for Gaussian ones."""
+        super().check_rewards(rewards, means)
+        if rewards.kind != self._rewards.kind:
+            raise InvalidArgument("environment", rewards, f"{self._rewards}, which the policy was built for")
 
     def settings(self) -> Mapping[str, Plain]:
         """What the user chose; the gap as it was written, or nothing."""
