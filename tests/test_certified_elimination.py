@@ -68,11 +68,22 @@ def test_the_guarantee_holds_whatever_is_asked(arms: int, digits: int, rho: floa
     guarantee = policy.guarantee()
     assert guarantee.holds
     assert [term.name for term in guarantee.terms] == ["good event", "elimination", "commit", "final choice"]
-    if policy.schedule.batches:
-        assert guarantee.total > 0.9 * rho  # rho is used, not left over
+    if policy.schedule.batches and rho >= 0.05:
+        assert guarantee.total > 0.85 * rho  # rho is used, not left over
+    if rewards == "bounded":  # no batch whose cuts are all beyond the widest gap
+        assert all(batch.commit.low < 1.0 for batch in policy.schedule.batches)
     pulls = [batch.pulls for batch in policy.schedule.batches]
     assert 2 * sum(pulls) <= policy.horizon
     assert not pulls or arms * pulls[0] <= policy.horizon
+
+
+@pytest.mark.parametrize(
+    ("arms", "horizon", "rho"), [(2, 10, 1e-6), (2, 10**10, 1e-9), (2, 10**15, 1e-10), (300, 10**5, 1e-4)]
+)
+def test_tiny_rhos(arms: int, horizon: int, rho: float) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShortHorizonWarning)
+        assert bd.CertifiedElimination(arms=arms, horizon=horizon, rho=rho).guarantee().holds
 
 
 def test_the_search_is_deterministic_and_cached() -> None:
@@ -147,6 +158,7 @@ def test_windows_are_the_narrowest_that_the_proof_allows() -> None:
         ({"gap": 1.5}, "^gap: got 1.5"),
         ({"gap": "x"}, "^gap: got x"),
         ({"rho": 1.0}, "^rho: got 1.0"),
+        ({"rho": 1e-300}, "^rho: got 1e-300"),
     ],
 )
 def test_bad_arguments(change: dict[str, Any], said: str) -> None:
@@ -243,9 +255,7 @@ def test_the_final_choice_is_the_shared_gumbel_argmax() -> None:
         0.5 / policy.schedule.choice_rho * min(math.sqrt(math.log(6)), 6 * math.sqrt(2 / math.pi) / 4) / math.sqrt(m)
     )
     for row in range(300):
-        noise = [
-            -math.log(-math.log(float(Coins(8, row).uniform("choice", 1, arm)[0, 0]) + 2**-54)) for arm in range(6)
-        ]
+        noise = [-math.log(-math.log(float(Coins(8, row).uniform("choice", 1, arm)[0, 0]))) for arm in range(6)]
         values = [total / m + scale * g for total, g in zip(totals[row], noise, strict=True)]
         assert after.active[row].tolist() == [value == max(values) for value in values]
 

@@ -516,6 +516,7 @@ def interrupted(arguments: list[str], seconds: float) -> tuple[int, str, str]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # even if we run in the background
     )
     time.sleep(seconds)
     os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to all processes

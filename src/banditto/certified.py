@@ -22,7 +22,7 @@ Terms = list[tuple[str, Decimal, str]]
 
 EXPLORATION_UNIT = 32  # of what remains, so many parts go into the final batch
 _STEPS = 256  # widths are multiples of 1/256 of noise over share
-_CHOICE_PRECISION = 2.0**-40  # finite Gumbel noise, logarithms that differ in their last bits; for each arm
+CHOICE_PRECISION = 2.0**-40  # finite Gumbel noise, logarithms that differ in their last bits; for each arm
 
 
 class Cut(NamedTuple):
@@ -104,9 +104,21 @@ def resolve(problem: Problem) -> Plan:
     guess = max(2, round(math.log(problem.horizon) / math.log(design.growth)))
     first = tuning.first_pulls(design, problem, tuning.commit_shape(design, problem, guess))
     pulls = _ladder(first, design.growth, problem)
-    room = float(written(problem.rho) - Decimal(2) / problem.horizon) * (1.0 - 1e-9)
-    if not pulls or room <= 0.0:
-        return Plan((), design.exploration, problem.rho * (1.0 - 1e-6))
+    room = float(written(problem.rho) - Decimal(2) / problem.horizon) - problem.arms * CHOICE_PRECISION
+    while pulls and room > 0.0:
+        batches = _tests(problem, design, pulls, room * (1.0 - 1e-9))
+        dead = sum(batch.commit.low >= _widest_gap(problem) for batch in batches)  # no gap is so wide
+        if not dead:
+            share = room * (1.0 - 1e-9) * design.final_share / 1000.0
+            return Plan(batches, design.exploration, share / _choice_rounding(problem))
+        # the first test must fit with all arms
+        pulls = [m for m in pulls[dead:] if problem.arms * pulls[dead] <= problem.horizon]
+    alone = (problem.rho - problem.arms * CHOICE_PRECISION) * (1.0 - 1e-9)
+    return Plan((), design.exploration, alone / _choice_rounding(problem))
+
+
+def _tests(problem: Problem, design: tuning.Design, pulls: list[int], room: float) -> tuple[TestBatch, ...]:
+    """The batches with their cuts, each kind of test with its share of the room."""
     commits = _calibrated(
         problem, pulls, design.commit_offset, room * design.commit_share / 1000.0, 1, (1, problem.arms - 1)
     )
@@ -114,10 +126,17 @@ def resolve(problem: Problem) -> Plan:
     if design.elimination_share:
         share = room * design.elimination_share / 1000.0
         factors = (problem.arms - 1, 1)
-        found = _calibrated(problem, pulls, design.elimination_offset, share, problem.arms - 1, factors)
-        drops = list(found)
-    rows = zip(pulls, commits, drops, strict=True)
-    return Plan(tuple(TestBatch(*row) for row in rows), design.exploration, room * design.final_share / 1000.0)
+        drops = list(_calibrated(problem, pulls, design.elimination_offset, share, problem.arms - 1, factors))
+    return tuple(TestBatch(*row) for row in zip(pulls, commits, drops, strict=True))
+
+
+def _widest_gap(problem: Problem) -> float:
+    return 1.0 if problem.rewards.kind == "bounded" else math.inf
+
+
+def _choice_rounding(problem: Problem) -> float:
+    """1 + what rounded totals add to the final choice, relative to its share: 2^-48 (R/sigma) sqrt(T) at the most."""
+    return 1.0 + 2.0**-48 * problem.rewards.reach / problem.rewards.sigma * math.sqrt(problem.horizon)
 
 
 def _ladder(first: int, growth: int, problem: Problem) -> list[int]:
@@ -150,11 +169,11 @@ def _calibrated(
     def enough(a: int, steps: int) -> bool:
         return comparisons * _sum(problem, pulls, cuts(a, steps), factors) <= share
 
-    narrow = [
-        next(((a, steps) for steps in range(_STEPS // 2, 2 * _STEPS, 2) if enough(a, steps)), None)
-        for a in range(offset, offset + 10, 2)
-    ]
-    found = [cuts(*choice) for choice in narrow if choice is not None]
+    found = []
+    for a in range(offset, offset + 10, 2):
+        coarse = next((steps for steps in range(_STEPS // 2, 2 * _STEPS, 8) if enough(a, steps)), None)
+        if coarse is not None:
+            found.append(cuts(a, next(steps for steps in range(coarse - 6, coarse + 2, 2) if enough(a, steps))))
     if not found:
         steps = 2 * _STEPS
         while not enough(offset, steps):
@@ -175,8 +194,7 @@ def _sum(problem: Problem, pulls: list[int], cuts: list[Cut], factors: tuple[int
         Window(m, cut.low, cut.width, confidence.batch_noise(problem.arms, problem.rewards, m))
         for m, cut in zip(pulls, cuts, strict=True)
     ]
-    largest = 1.0 if problem.rewards.kind == "bounded" else math.inf
-    return worst_sum(windows, problem.rewards.sigma, factors, largest) + _precision(problem, cuts)
+    return worst_sum(windows, problem.rewards.sigma, factors, _widest_gap(problem)) + _precision(problem, cuts)
 
 
 def _precision(problem: Problem, cuts: list[Cut]) -> float:
@@ -207,7 +225,7 @@ def terms(problem: Problem, plan: Plan) -> Terms:
     elimination = (arms - 1) * _sum(problem, [m for m, _ in drops], [cut for _, cut in drops], (arms - 1, 1))
     commit = _sum(problem, pulls, commits, (1, arms - 1))
     good = Decimal(2) / problem.horizon if plan.batches else Decimal(0)
-    choice = plan.choice_rho + arms * _CHOICE_PRECISION
+    choice = plan.choice_rho * _choice_rounding(problem) + arms * CHOICE_PRECISION
     return [
         ("good event", good, "2/T: in some execution a worse arm leads the best one by more than R"),
         ("elimination", Decimal(elimination), "(K-1) max over gaps of sum min(E, tail)/w"),

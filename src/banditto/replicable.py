@@ -58,7 +58,7 @@ class Replicable:
     def check_rewards(self, rewards: Rewards, means: Sequence[float] = ()) -> None:
         """Refuse rewards that the guarantee does not cover."""
         mine = self._rewards
-        # the constants are the same for [0, 1] and for Gaussian rewards, so either covers the other at its sigma
+        # the paper's algorithms have the same constants for [0, 1] and for Gaussian rewards, so either covers the other
         covered = mine.kind == "subgaussian" or rewards.kind != "subgaussian"
         if not covered or rewards.sigma > mine.sigma:
             raise InvalidArgument("environment", rewards, f"{mine}, which the policy was built for")

@@ -144,25 +144,42 @@ def _range(problem: Problem) -> float:
     return 1.0 if problem.rewards.kind == "bounded" else 2.0 * problem.rewards.sigma
 
 
+class Profiles(NamedTuple):
+    """Gaps of the arms but the best in groups, and how many arms each group has; both (problems, groups)."""
+
+    gaps: FloatArray
+    counts: FloatArray
+
+
+_GROUPS = 24
+
+
 @lru_cache(maxsize=64)
-def _profiles(arms: int, scales: tuple[float, ...], widest: float) -> FloatArray:
-    """Gaps of all arms but the best; shape (problems, K - 1)."""
+def _profiles(arms: int, scales: tuple[float, ...], widest: float) -> Profiles:
+    """Equal, linear and doubling gaps; neighbouring arms share a group if there are too many of them."""
     steps = np.arange(arms - 1, dtype=np.float64)
-    rows = [
-        scale * shape for scale in scales for shape in (np.ones(arms - 1), 1.0 + steps, 2.0 ** np.minimum(steps, 60))
-    ]
-    return np.minimum(np.array(rows), 0.9 * widest)
+    groups = np.array_split(np.arange(arms - 1), min(_GROUPS, arms - 1))
+    counts = np.array([group.size for group in groups], dtype=np.float64)
+    gaps = []
+    for scale in scales:
+        for shape in (np.ones(arms - 1), 1.0 + steps, 2.0 ** np.minimum(steps, 60)):
+            every = np.minimum(scale * shape, 0.9 * widest)
+            gaps.append([float(every[group].mean()) for group in groups])
+            gaps[-1][0] = float(every[0])  # the smallest gap is what a commit hangs on
+    return Profiles(np.array(gaps), np.tile(counts, (len(gaps), 1)))
 
 
 def _objective(design: Design, problem: Problem) -> float:
     widest = _range(problem)
     scales = tuple(widest * gap for gap in GAPS) if problem.gap is None else (problem.gap,)
-    gaps = _profiles(problem.arms, scales, widest)  # (P, K - 1)
-    return float(np.log(np.maximum(predicted_regret(design, problem, gaps), 1e-9)).mean())
+    profiles = _profiles(problem.arms, scales, widest)
+    return float(np.log(np.maximum(predicted_regret(design, problem, profiles), 1e-9)).mean())
 
 
-def predicted_regret(design: Design, problem: Problem, gaps: FloatArray) -> FloatArray:
-    """Regret on problems with these gaps (P, K - 1), about; shape (P,)."""
+def predicted_regret(design: Design, problem: Problem, profiles: Profiles) -> FloatArray:
+    """Regret on these problems, about; shape (P,)."""
+    gaps, counts = profiles  # (P, G) each
+    many = counts[..., np.newaxis]
     batches = max(2, round(math.log(problem.horizon) / math.log(design.growth)))
     commit = commit_shape(design, problem, batches)
     drop = elimination_shape(design, problem, batches)
@@ -172,15 +189,15 @@ def predicted_regret(design: Design, problem: Problem, gaps: FloatArray) -> Floa
     if sizes.size == 0:
         sizes = np.array([float(problem.horizon)])
     roots = np.sqrt(sizes)
-    ends = _passing(_lead(gaps, roots, problem.rewards.sigma), commit, problem.rewards.sigma)  # (P, N)
+    ends = _passing(_lead(profiles, roots, problem.rewards.sigma), commit, problem.rewards.sigma)  # (P, N)
     before = _before(1.0 - ends)  # not committed before batch i
-    left = np.ones((*gaps.shape, sizes.size))  # (P, K - 1, N): arm still there before batch i
+    left = np.ones((*gaps.shape, sizes.size))  # (P, G, N): an arm of the group is there before batch i
     if drop is not None:
         left = _before(1.0 - _passing(gaps[..., np.newaxis] * roots, drop, problem.rewards.sigma))
-    active = 1.0 + left.sum(axis=1)  # (P, N)
+    active = 1.0 + (many * left).sum(axis=1)  # (P, N)
     spent = np.cumsum(active * sizes, axis=1)
     fits = np.cumprod(spent <= problem.horizon, axis=1).astype(bool)  # (P, N)
-    losses = (gaps[..., np.newaxis] * left).sum(axis=1)  # per pull of each active arm
+    losses = (gaps[..., np.newaxis] * many * left).sum(axis=1)  # per pull of each active arm
     regret = (before * losses * sizes * fits).sum(axis=1)
     # what is left when no batch fits any more
     count = fits.sum(axis=1)
@@ -194,17 +211,20 @@ def predicted_regret(design: Design, problem: Problem, gaps: FloatArray) -> Floa
     explored = design.exploration / 32.0 * remaining / survivors
     scale = confidence.choice_scale(max(2, problem.arms)) * problem.rewards.sigma
     scale = scale / (problem.rho * design.final_share / 1000.0 * np.sqrt(np.maximum(explored, 1.0)))
-    weights = left[rows, :, last] * np.exp(-gaps / scale[:, np.newaxis])
+    # without a pull for each there is no evidence
+    sharpness = np.where(explored >= 1.0, 1.0 / scale, 0.0)
+    weights = counts * left[rows, :, last] * np.exp(-gaps * sharpness[:, np.newaxis])
     loss = (weights * gaps).sum(axis=1) / (1.0 + weights.sum(axis=1))
     end = explored * losses[rows, last] + (remaining - explored * survivors) * loss
     return np.asarray(regret + uncommitted * end)
 
 
-def _lead(gaps: FloatArray, roots: FloatArray, sigma: float) -> FloatArray:
+def _lead(profiles: Profiles, roots: FloatArray, sigma: float) -> FloatArray:
     """About what the best arm leads by, times sqrt(m): rivals that are close have a maximum above their means."""
+    gaps, counts = profiles
     nearest = gaps.min(axis=1)[:, np.newaxis] * roots  # (P, N)
-    apart = gaps[..., np.newaxis] * roots - nearest[:, np.newaxis, :]  # (P, K - 1, N)
-    rivals = np.exp(-apart / sigma).sum(axis=1)
+    apart = gaps[..., np.newaxis] * roots - nearest[:, np.newaxis, :]  # (P, G, N)
+    rivals = (counts[..., np.newaxis] * np.exp(-apart / sigma)).sum(axis=1)
     return np.asarray(nearest - 0.7 * sigma * np.sqrt(2.0 * np.log(np.maximum(rivals, 1.0))))
 
 

@@ -187,11 +187,10 @@ def remove_stale(folder: Path, names: Sequence[str]) -> None:
 @contextmanager
 def notices(quiet: bool) -> Iterator[None]:
     """Show what the library logs, such as what it waits for after Ctrl-C."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.NullHandler() if quiet else logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("banditto: %(message)s"))
     logger = logging.getLogger("banditto")
-    if not quiet:
-        logger.addHandler(handler)
+    logger.addHandler(handler)  # without one, Python would print warnings itself
     try:
         yield
     finally:

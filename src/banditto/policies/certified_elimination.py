@@ -60,7 +60,15 @@ class CertifiedElimination(Replicable):
     decision_version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
+        self._check()
+        self._set(schedule=certified.resolve(self._problem))
+        if self.horizon < (self.minimum_horizon() or 0):
+            self._warn_of_short_horizon(self.minimum_horizon())
+
+    def _check(self) -> None:
         super().__post_init__()
+        if self.rho <= 2 * self.arms * certified.CHOICE_PRECISION:
+            raise InvalidArgument("rho", self.rho, f"above {2 * self.arms * certified.CHOICE_PRECISION:.3g}")
         if self.constants != "certified":
             raise InvalidArgument("constants", self.constants, "'certified': this policy is not in the paper")
         if self._rewards.kind == "subgaussian":
@@ -71,9 +79,6 @@ class CertifiedElimination(Replicable):
             if not 0.0 < gap <= widest:
                 raise InvalidArgument("gap", self.gap, f"a number above 0 and at most {widest:g}")
             self._set(gap=gap)
-        self._set(schedule=certified.resolve(self._problem))
-        if self.horizon < (self.minimum_horizon() or 0):
-            self._warn_of_short_horizon(self.minimum_horizon())
 
     # -- the algorithm ------------------------------------------------------------------------------------
 
@@ -98,7 +103,8 @@ class CertifiedElimination(Replicable):
         values = xp.where(state.active, totals, xp.asarray(-xp.inf))  # (R, K)
         stays = self._survivors(state, values, coins)
         if bool(xp.any(state.choosing)):
-            chosen = self._one_hot(values + self._choice_noise(state, coins, xp), xp)
+            behind = values - xp.max(values, axis=-1, keepdims=True)  # exact for near totals, far ones do not matter
+            chosen = self._one_hot(behind + self._choice_noise(state, coins, xp), xp)
             stays = xp.where(state.choosing, chosen, stays)
         active = state.active & (stays | ~(state.testing | state.choosing))
         several = xp.sum(xp.astype(active, xp.int64), axis=-1, keepdims=True)
@@ -123,7 +129,8 @@ class CertifiedElimination(Replicable):
     def _choice_noise(self, state: State, coins: Coins, xp: Any) -> Any:
         """m lambda g for every arm: Gumbel noise at the scale of a total of m rewards."""
         u = np.concatenate([coins.uniform("choice", state.batch, arm) for arm in range(self.arms)], axis=1)
-        gumbel = xp.asarray(-np.log(-np.log(u + 2.0**-54)))  # (R, K), shared
+        u = np.clip(u, 2.0**-54, 1.0 - 2.0**-53)  # finite noise
+        gumbel = xp.asarray(-np.log(-np.log(u)))  # (R, K), shared
         scale = self.sigma / self.schedule.choice_rho
         scales = [scale * confidence.choice_scale(max(s, 2)) for s in range(self.arms + 1)]
         per_row = xp.take(xp.asarray(scales), xp.reshape(state.several, (-1,)))
@@ -164,7 +171,7 @@ class CertifiedElimination(Replicable):
         return Guarantee.of(certified.terms(self._problem, self.schedule), self.rho)
 
     def minimum_horizon(self) -> int | None:
-        """The smallest horizon at which the final batch pulls every arm, so that rewards decide something."""
+        """A horizon from which on the final batch pulls every arm, so that rewards decide something."""
         return -(-EXPLORATION_UNIT * self.arms // self.schedule.exploration)
 
     def describe(self) -> Description:
@@ -211,7 +218,9 @@ class CertifiedElimination(Replicable):
     def from_protocol(cls, protocol: Protocol) -> CertifiedElimination:
         """The policy that decides by a protocol's resolved constants, whatever this machine would find."""
         arguments = cls._arguments(protocol, "gap")
-        policy = cls(**arguments | {"gap": arguments["gap"] or None})
+        policy = object.__new__(cls)  # without the search, whose result nobody would use
+        policy._set(**arguments | {"gap": arguments["gap"] or None})
+        policy._check()
         policy._set(schedule=Plan.from_plain(protocol.resolved, protocol.horizon))
         return policy
 
