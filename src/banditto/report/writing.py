@@ -158,7 +158,7 @@ def _report(comparison: Comparison, study: StudyFile, content: Mapping[str, Any]
     if comparison.interrupted:
         parts.append(page.paragraph("This run was interrupted; what is shown was finished.", "note"))
     parts += [page.paragraph(warning, "note") for warning in content["warnings"]]
-    order = [HEADER.index(name) for name in ("policy", "verdict", "agree", "interval", "proved", "regret")]
+    order = [HEADER.index(name) for name in ("policy", "verdict", "agree", "regret", "interval", "proved")]
     order += [HEADER.index(name) for name in ("horizon", "executions")]  # a telephone shows the first few
     lines = [[cells(row)[column] for column in order] for row in rows]
     parts.append(page.table([HEADER[column] for column in order], lines, marked=1))
