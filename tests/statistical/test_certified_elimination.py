@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+from benchmarks import certified
 
 import banditto as bd
 from banditto.environment import Environment
@@ -61,3 +62,24 @@ def test_no_random_instance_breaks_the_promise() -> None:
     # the guarantee is not slack by design: the worst instances come near it, and many show disagreement
     assert max(shares) >= 0.3
     assert sum(share > 0.1 for share in shares) >= 50
+
+
+def test_the_grid_against_the_papers_constants() -> None:
+    """36 problems: the guarantee holds in each, regret is lower in each, and 65 times lower in the geometric mean.
+
+    Regrets are means over 1,024 pairs at a fixed seed; the mean ratio was 154 when this was written, the worst 2.1.
+    """
+    ratios = []
+    for arms in certified.ARMS:
+        for horizon in certified.HORIZONS:
+            for rho in certified.RHOS:
+                for gap in certified.GAPS:
+                    gaps = certified.profile("equal", arms, gap)
+                    ratio, _, certificate = certified.cell(arms, horizon, rho, gaps)
+                    assert certificate.bound is not None
+                    assert certificate.bound <= rho
+                    assert certificate.verdict == "PASS"
+                    ratios.append(ratio)
+    assert len(ratios) == 36
+    assert min(ratios) >= 1.0
+    assert certified.mean(ratios) >= 65.0
