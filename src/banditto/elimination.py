@@ -22,6 +22,7 @@ class Race(NamedTuple):
     active: BoolArray  # (R, K)
     totals: FloatArray  # (R, K), cumulative; -inf for a dropped arm
     # the rest follows from these and is kept because making it again costs a pass over (R, K) in every batch
+    ones: IntArray  # (R, K): 1 for an active arm, else 0
     several: IntArray  # (R, 1): how many arms are active
     remaining: IntArray  # (R, 1): pulls left
     testing: BoolArray  # (R, 1): the batch to come ends in a test
@@ -33,9 +34,10 @@ def start(arms: int, horizon: int, replicates: int, pulls: int) -> Race:
     replicates = integer(replicates, "replicates", 1, 10**9)
     active = np.ones((arms, replicates), dtype=np.bool_).T
     totals = np.zeros((arms, replicates), dtype=np.float64).T
+    ones = np.ones((arms, replicates), dtype=np.int64).T
     several = np.full((replicates, 1), arms, dtype=np.int64)
     remaining = np.full((replicates, 1), horizon, dtype=np.int64)
-    return _opened(Race(1, active, totals, several, remaining, several > 1, True), pulls)
+    return _opened(Race(1, active, totals, ones, several, remaining, several > 1, True), pulls)
 
 
 def plan(race: Race, pulls: int, favourites: BoolArray | None = None) -> IntArray | None:
@@ -45,7 +47,7 @@ def plan(race: Race, pulls: int, favourites: BoolArray | None = None) -> IntArra
     """
     xp = namespace(race.active)
     if race.all_testing:
-        equal: IntArray = xp.astype(race.active, xp.int64) * pulls
+        equal: IntArray = race.ones * pulls
         return equal
     if not bool(xp.any(race.remaining > 0)):
         return None
@@ -69,12 +71,13 @@ def after(race: Race, totals: FloatArray, stays: BoolArray, pulls: int, followin
     if not race.all_testing:
         stays = stays | ~race.testing
         remaining = remaining * xp.astype(race.testing, xp.int64)
-    active, several = race.active, race.several
+    active, ones, several = race.active, race.ones, race.several
     if not bool(xp.all(stays)):
         active = active & stays
-        several = xp.sum(xp.astype(active, xp.int64), axis=-1, keepdims=True)
+        ones = xp.astype(active, xp.int64)
+        several = xp.sum(ones, axis=-1, keepdims=True)
         totals = xp.where(active, totals, xp.asarray(-xp.inf))
-    moved = Race(race.batch + 1, active, totals, several, remaining, race.testing, race.all_testing)
+    moved = Race(race.batch + 1, active, totals, ones, several, remaining, race.testing, race.all_testing)
     return _opened(moved, following)
 
 
