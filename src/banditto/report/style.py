@@ -109,18 +109,21 @@ def policy_style(look: Look, index: int) -> dict[str, Any]:
 
 
 def legend_below(figure: Figure, look: Look) -> None:
-    """A legend under everything, in as many columns as its longest label leaves room for."""
+    """A legend under everything."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
-    longest = max((len(label) for label in labels), default=1)
-    columns = max(1, min(int(look.width * 12.5 / (longest + 7)), len(labels), 4))
+    columns = _columns(look, labels)
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=9)
 
 
 def legend_height(look: Look, labels: Sequence[str]) -> float:
     """About how many inches a legend of these labels takes."""
+    return 0.19 * math.ceil(len(labels) / _columns(look, labels))
+
+
+def _columns(look: Look, labels: Sequence[str]) -> int:
+    """As many as the longest label leaves room for."""
     longest = max((len(label) for label in labels), default=1)
-    columns = max(1, min(int(look.width * 12.5 / (longest + 7)), len(labels), 4))
-    return 0.19 * math.ceil(len(labels) / columns)
+    return max(1, min(int(look.width * 12.5 / (longest + 7)), len(labels), 4))
 
 
 def plain(name: str) -> str:
