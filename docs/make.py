@@ -15,12 +15,14 @@ from matplotlib.ticker import NullFormatter
 
 import banditto as bd
 from banditto.intervals import clopper_pearson
+from banditto.report.designs import draw_design
 from banditto.report.ribbons import save_ribbons
 from banditto.study_file import StudyFile
 
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS.parent))
 
+from tests import test_actions, test_bit_identity, test_design
 from tests.statistical import test_mean_rounding, test_random_threshold
 from tests.statistical.hard import PAIRS, RHO
 
@@ -236,7 +238,88 @@ def demo_ribbons(path: Path) -> None:
     save_ribbons(path, [(row.label, row.view) for row in compared.entrants if row.view], built.environment.means)
 
 
+def sizes_table() -> str:
+    lines = [
+        "| arms | core set at 2 d | g/d | steps | core set at 1.01 d | g/d | steps |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for count, d in ((50, 5), (1000, 10), (10_000, 20), (100_000, 30)):
+        for kind in ("gauss", "sphere", "cube", "skewed"):
+            cells = [f"{count:,} x {d}, {kind}"]
+            for accuracy in (1.0, 0.01):
+                design = bd.g_optimal_design(test_design.family(kind, count, d, 0), accuracy=accuracy)
+                cells += [f"{design.support / d:.2f} d", f"{design.g_over_d:.4g}", str(design.iterations)]
+            lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def bits_table() -> str:
+    kernels = ("SkylakeX", "Haswell", "Zen", "Nehalem", "Prescott")
+    runs = {
+        kernel: [test_bit_identity.in_a_process({"OPENBLAS_CORETYPE": kernel}, *mode) for mode in ((), ("blas",))]
+        for kernel in kernels
+    }
+    own, blas = runs[kernels[0]]
+    plans = [name for name in own if name in blas]
+    lines = [
+        f"{len(plans)} plans under several kernels of OpenBLAS, which it chooses by the processor.",
+        f"Different from those under {kernels[0]}:",
+        "",
+        "| | " + " | ".join(kernels[1:]) + " |",
+        "| --- |" + " --- |" * (len(kernels) - 1),
+    ]
+    for label, place in (("this program", 0), ("the same with BLAS and LAPACK", 1)):
+        first = runs[kernels[0]][place]
+        counts = [sum(runs[k][place][n].split()[0] != first[n].split()[0] for n in plans) for k in kernels[1:]]
+        lines.append(f"| {label} | " + " | ".join(map(str, counts)) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def sets_table() -> str:
+    lines = ["| set, accuracy 1 | g/d at most | core set | how |", "| --- | --- | --- | --- |"]
+    for d in (2, 5, 10, 20):
+        polytopes: list[tuple[str, Any]] = [
+            ("random polytope", test_actions.random_polytope(d)),
+            ("cube", bd.Box.unit(d)),
+            ("cube, cut", test_actions.cut_box(d)),
+            ("simplex", bd.Simplex(dimension=d)),
+            ("ball", bd.Ball(dimension=d)),
+            ("ball, cut three times", test_actions.cut_ball(d)),
+        ]
+        for name, actions in polytopes:
+            design = bd.g_optimal_design(actions, accuracy=1.0)
+            how = f"{design.maximisations:,} maximisations" if design.maximisations else "all vertices"
+            met = "" if design.target_met else " (2 not met)"
+            lines.append(f"| {name}, d = {d} | {design.g_over_d:.3g}{met} | {design.support} | {how} |")
+    return "\n".join(lines) + "\n"
+
+
+def design_figure(path: Path) -> None:
+    """Arms, a polytope and a cut ball, drawn as `banditto design --plot` does."""
+    rng = np.random.default_rng(8)
+    turned = rng.standard_normal((300, 2)) * [0.28, 0.09] @ np.array([[0.8, 0.6], [-0.6, 0.8]])
+    rows = [[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0], [-1.0, 0.5], [0.2, -1.0]]
+    shown: list[tuple[str, Any]] = [
+        ("300 arms", turned),
+        ("a polytope", bd.Polytope(rows=rows, bounds=[0.7, 0.6, 0.7, 0.6, 0.5])),
+        ("a ball, cut twice", bd.Ball(dimension=2).cut((1.0, 0.4), 0.7).cut((-0.2, 1.0), -0.4)),
+    ]
+    figure = Figure(figsize=(12.0, 4.4), dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    for axes, (title, actions) in zip(figure.subplots(1, 3), shown, strict=True):
+        design = bd.g_optimal_design(actions, accuracy=1e-4)
+        draw_design(axes, design, actions)
+        axes.set_title(f"{title}: core set of {design.support}", fontsize=10, loc="left")
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+    figure.savefig(path)
+
+
 def main() -> None:
+    between(DOCS / "design.md", "sizes", sizes_table())
+    between(DOCS / "design.md", "bits", bits_table())
+    between(DOCS / "design.md", "sets", sets_table())
+    design_figure(DOCS / "figures" / "design.png")
     between(DOCS / "random-threshold.md", "measured", threshold_table())
     between(DOCS / "mean-rounding.md", "measured", rounding_table())
     between(DOCS / "certified-elimination.md", "example", example_table())

@@ -248,8 +248,54 @@ def test_version_is_light() -> None:
 def test_help_names_the_verbs_and_exit_codes() -> None:
     done = banditto("--help")
     assert done.returncode == 0
-    for word in ("compare", "certify", "policies", "Exit codes"):
+    for word in ("compare", "certify", "design", "policies", "Exit codes"):
         assert word in done.stdout
+
+
+def test_design_prints_one_object_that_is_the_library_design(tmp_path: Path) -> None:
+    write_design_files(tmp_path)
+    done = banditto("design", "arms.csv", "--accuracy", "1e-4", "--pulls", "1e6", "--json", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    printed = json.loads(done.stdout)
+    jsonschema.validate(printed, schema("design"))
+    own = bd.g_optimal_design([[1.0, 0.0], [0.0, 1.0], [-0.6, 0.8]], accuracy=1e-4)
+    assert {key: printed[key] for key in own.to_dict()} == own.to_dict()
+    assert printed["pulls"] == list(own.plan(10**6).pulls)
+    assert printed["plan_digest"] == own.plan(10**6).digest
+    assert {"arms", "weights", "support", "g", "g_over_d", "target_met", "iterations", "digest"} <= set(printed)
+
+
+@pytest.mark.parametrize("arguments", [["ball"], ["box"], ["simplex"], ["box.json"]], ids=str)
+def test_design_of_an_action_set(arguments: list[str], tmp_path: Path) -> None:
+    write_design_files(tmp_path)
+    name = arguments[0]
+    dimension = [] if name.endswith("json") else ["--dimension", "3"]
+    done = banditto("design", "--action-set", name, *dimension, "--json", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    printed = json.loads(done.stdout)
+    jsonschema.validate(printed, schema("design"))
+    assert printed["arms"] is None
+    assert printed["g_over_d"] <= 1.01
+
+
+def test_design_prints_a_table_and_draws_a_picture(tmp_path: Path) -> None:
+    write_design_files(tmp_path)
+    done = banditto("design", "long.csv", "--normalise", "--pulls", "100", "--plot", "a.svg", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "digest" in done.stdout
+    assert done.stdout.splitlines()[6].split() == ["arm", "weight", "pulls", "features"]
+    assert b"core set, by weight" in (tmp_path / "a.svg").read_bytes()
+    drawn = banditto("design", "--action-set", "box.json", "--plot", "b.png", cwd=tmp_path)
+    assert drawn.returncode == 0
+    assert (tmp_path / "b.png").stat().st_size > 5000
+
+
+def test_a_design_that_misses_its_target_is_exit_code_3(tmp_path: Path) -> None:
+    """A cube of 20 dimensions has too many corners to look at, and the certified bound is not that tight."""
+    done = banditto("design", "--action-set", "box", "--dimension", "20", "--accuracy", "0.05", "--json")
+    printed = json.loads(done.stdout)
+    assert (done.returncode, printed["target_met"]) == (3, False)
+    assert printed["g_over_d"] > 1.05
 
 
 GOOD = {"means": "0.9,0.8", "horizon": "1e6", "rho": "0.1", "pairs": "10"}
@@ -323,23 +369,96 @@ BAD: dict[str, dict[str, tuple[dict[str, str | None], str, str]]] = {
         "study not there": ({"": "nowhere.toml"}, "STUDY", "nowhere.toml"),
         "study not toml": ({"": __file__}, "STUDY", __file__),
     },
+    "design": {
+        "no arms": ({"": None}, "ARMS", "nothing"),
+        "arms not there": ({"": "nowhere.csv"}, "ARMS", "nowhere.csv"),
+        "ragged": ({"": "ragged.csv"}, "ARMS", "1 columns in line 2 of ragged.csv"),
+        "not finite": ({"": "infinite.csv"}, "ARMS", "'inf' in line 1 of infinite.csv"),
+        "not a number": ({"": "words.csv"}, "ARMS", "'red' in line 3 of words.csv"),
+        "header only": ({"": "header.csv"}, "ARMS", "header.csv without a row of numbers"),
+        "empty": ({"": "empty.csv"}, "ARMS", "empty.csv without a row of numbers"),
+        "not text": ({"": "binary.csv"}, "ARMS", "binary.csv"),
+        "too long": ({"": "long.csv"}, "ARMS", "length 2.23606798 of action 1"),
+        "only zeros": ({"": "zeros.csv"}, "ARMS", "nothing but zeros"),
+        "arms and a set": ({"action-set": "ball"}, "ARMS", "arms.csv and --action-set ball"),
+        "dimension of arms": ({"dimension": "3"}, "--dimension", "3"),
+        "accuracy zero": ({"accuracy": "0"}, "--accuracy", "0.0"),
+        "accuracy text": ({"accuracy": "high"}, "--accuracy", "high"),
+        "pulls zero": ({"pulls": "0"}, "--pulls", "0"),
+        "pulls text": ({"pulls": "many"}, "--pulls", "many"),
+        "plot of what": ({"plot": "picture.gif"}, "--plot", "'picture.gif'"),
+        "plot where": ({"plot": "nowhere/picture.png"}, "--plot", "nowhere/picture.png"),
+        "plot of three features": (
+            {"": "three.csv", "plot": "a.png"},
+            "--plot",
+            "3 features, of which the actions span 3",
+        ),
+        "unknown set": ({"": None, "action-set": "cube"}, "--action-set", "cube"),
+        "set without dimension": ({"": None, "action-set": "ball"}, "--dimension", "nothing"),
+        "dimension text": ({"": None, "action-set": "ball", "dimension": "two"}, "--dimension", "two"),
+        "dimension zero": ({"": None, "action-set": "ball", "dimension": "0"}, "--dimension", "0"),
+        "set not there": ({"": None, "action-set": "nowhere.json"}, "--action-set", "nowhere.json"),
+        "set with a dimension": ({"": None, "action-set": "box.json", "dimension": "2"}, "--dimension", "2"),
+        "set of no type": ({"": None, "action-set": "typeless.json"}, "--action-set", "type None"),
+        "unbounded": (
+            {"": None, "action-set": "unbounded.json"},
+            "polytope",
+            "an unbounded set (feature 0 is not bounded from below)",
+        ),
+        "infeasible": (
+            {"": None, "action-set": "infeasible.json"},
+            "polytope",
+            "an empty set (no action satisfies all rows)",
+        ),
+    },
     "policies": {},
 }
+DESIGN_FILES: dict[str, str | bytes] = {
+    "arms.csv": "x,y\n1,0\n0,1\n-0.6,0.8\n",
+    "ragged.csv": "0.1,0.2\n0.3\n",
+    "infinite.csv": "0.1,inf\n",
+    "words.csv": "colour,size\n0.1,0.5\nred,0.5\n",
+    "header.csv": "x,y\n",
+    "empty.csv": "",
+    "binary.csv": b"\xff\xfe\x00\x9f",
+    "long.csv": "0.2,0.1\n1,2\n",
+    "zeros.csv": "0,0\n0,0\n",
+    "three.csv": "1,0,0\n0,1,0\n0,0,1\n",
+    "box.json": '{"type": "box", "low": [-0.5, 0], "high": [0.5, 0.25]}',
+    "typeless.json": "[]",
+    "unbounded.json": '{"type": "polytope", "rows": [[1, 0], [0, 1], [0, -1]], "bounds": [1, 1, 1]}',
+    "infeasible.json": '{"type": "polytope", "rows": [[1], [-1]], "bounds": [1, -2]}',
+}
+
+
+def write_design_files(folder: Path) -> None:
+    for name, content in DESIGN_FILES.items():
+        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+
+
 # what takes no value can have no bad one; `certify` refuses bad values of its argument in the rows above
-VALUELESS = {"--json", "--quiet", "-q", "--help", "-h"}
+VALUELESS = {"--json", "--quiet", "-q", "--help", "-h", "--normalise"}
 
 
 def command(change: dict[str, str | None], policy: str = "random-threshold", verb: str = "certify") -> list[str]:
-    options = {**GOOD, **({"policies": policy, "": None} if verb == "compare" else {"": policy}), **change}
+    good: dict[str, str | None] = {} if verb == "design" else dict(GOOD)
+    named = {"policies": policy, "": None} if verb == "compare" else {"": "arms.csv" if verb == "design" else policy}
+    options = {**good, **named, **change}
     first = options.pop("")
     flags = [x for name, value in options.items() if value is not None for x in (f"--{name}", value)]
     return [verb, *([] if first is None else [first]), *flags]
 
 
 @pytest.mark.parametrize(("verb", "name"), [(verb, name) for verb, rows in BAD.items() for name in rows])
-def test_bad_input_is_one_line_and_exit_code_2(verb: str, name: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_bad_input_is_one_line_and_exit_code_2(
+    verb: str, name: str, capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     change, argument, given = BAD[verb][name]
     from banditto.cli import main
+
+    if verb == "design":
+        write_design_files(tmp_path)
+        monkeypatch.chdir(tmp_path)
 
     for flags in ([], ["--json"]):
         with pytest.raises(SystemExit) as stop:

@@ -7,6 +7,8 @@ import subprocess
 import sys
 import tomllib
 from decimal import Decimal
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -55,8 +57,9 @@ def test_python_examples_run(page: Path) -> None:
         subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, capture_output=True, timeout=120)
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/compare.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/compare.md", "docs/design.md"])
 def test_command_lines_run(name: str, tmp_path: Path) -> None:
+    (tmp_path / "arms.csv").write_text("0.9,0.1\n0.2,0.7\n-0.5,0.5\n")
     text = (ROOT / name).read_text(encoding="utf-8")
     blocks = re.findall(r"^```(\w*)\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
     lines = [line for kind, block in blocks if not kind for line in block.splitlines() if line.startswith("banditto ")]
@@ -109,6 +112,18 @@ def test_every_policy_and_environment_has_its_page() -> None:
         for name, entry in registry.items():
             assert f"`{name}" in text, name
             assert f"`{entry.class_name}" in text, name
+
+
+def test_what_the_design_page_names_is_there() -> None:
+    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(canonical|core_sets|frank_wolfe|interior_point|whitening)\.(\w+)`", text)
+    named += re.findall(r"`(exact_simplex|filtering|vertices|relaxation)\.(\w+)`", text)
+    assert len(named) >= 8
+    for module, name in named:
+        packages = [package for package in ("", "design.", "actions.") if find_spec(f"banditto.{package}{module}")]
+        assert hasattr(import_module(f"banditto.{packages[0]}{module}"), name), (module, name)
+    for name in re.findall(r"`Design\.(\w+)`", text):
+        assert name in bd.Design.__dataclass_fields__ or hasattr(bd.Design, name), name
 
 
 def test_every_key_of_a_study_is_documented() -> None:

@@ -13,6 +13,15 @@ import banditto as bd
 from banditto.coins import Coins
 
 SIGNATURES = {
+    "Ball": "(*, dimension: 'int', radius: 'float' = 1.0, cuts: 'tuple[HalfSpace, ...]' = ()) -> None",
+    "Box": "(*, low: 'tuple[float, ...]', high: 'tuple[float, ...]') -> None",
+    "FiniteActions": "(actions: 'Any', *, normalise: 'bool' = False) -> 'None'",
+    "Polytope": "(*, rows: 'Sequence[Sequence[float]] | FloatArray', bounds: 'Iterable[Real]') -> 'None'",
+    "Simplex": "(*, dimension: 'int') -> None",
+    "g_optimal_design": (
+        "(actions: 'Any', *, accuracy: 'Real' = 0.01, progress: 'Progress | None' = None) -> 'Design'"
+    ),
+    "net": "(actions: 'ActionSet', radius: 'Real') -> 'FloatArray'",
     "BatchedElimination": (
         "(*, arms: 'int', horizon: 'int', batches: 'int | None' = None, "
         "grid: \"Literal['geometric', 'minimax']\" = 'geometric', gamma: 'float' = 12.0, sigma: 'float' = 0.5) -> None"
@@ -72,7 +81,7 @@ SIGNATURES = {
         "noise_seed: 'int | None' = None, horizon: 'int | None' = None, points: 'int' = 1200) -> 'PairView'"
     ),
 }
-TYPES = {"Certificate", "Comparison", "Guarantee", "Protocol"}
+TYPES = {"ActionSet", "Certificate", "Design", "Comparison", "Guarantee", "Protocol"}
 ERRORS = {"BandittoError", "ContractError", "InvalidArgument", "MissingExtra", "ShortHorizonWarning", "WorkerError"}
 
 
@@ -118,6 +127,17 @@ def test_every_name_can_be_used_twice() -> None:
         needed = bd.samples_needed(tau=0.1, delta=0.05, rho=0.2)
         assert bd.replicable_mean(0.5 * needed, needed, rho=0.2, delta=0.05, coins=Coins(1)).radius <= 0.1
         assert bd.watch_pair(policy, world).rounds[-1] == 10**5 - 1
+        sets: list[Any] = [
+            bd.Ball(dimension=2),
+            bd.Box(low=(0.0, 0.0), high=(1.0, 0.5)),
+            bd.Simplex(dimension=2),
+            bd.Polytope(rows=[[1, 0], [0, 1], [-1, -1]], bounds=[1, 1, 1]),
+            bd.FiniteActions([[1, 0], [0, 1]]),
+        ]
+        for actions in sets:
+            assert isinstance(actions, bd.ActionSet)
+            assert isinstance(bd.g_optimal_design(actions), bd.Design)
+            assert bd.net(actions, 0.5).shape[1] == 2
         for error in ERRORS - {"ShortHorizonWarning"}:
             assert issubclass(getattr(bd, error), bd.BandittoError)
         assert issubclass(bd.ShortHorizonWarning, UserWarning)

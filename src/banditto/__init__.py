@@ -9,13 +9,17 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from banditto import baselines, environments, policies
+from banditto import actions, baselines, environments, policies
 from banditto.version import __version__
 
 if TYPE_CHECKING:
+    from banditto.actions import *
+    from banditto.actions.nets import net
+    from banditto.actions.sets import ActionSet
     from banditto.baselines import *
     from banditto.catalogue import policy_of, protocol_of
     from banditto.certification import Certificate, certify
+    from banditto.design import Design, g_optimal_design
     from banditto.engine.watching import watch_pair
     from banditto.environments import *
     from banditto.errors import (
@@ -33,10 +37,12 @@ if TYPE_CHECKING:
     from banditto.study import Comparison, compare
 
 _PLACES = {
+    "ActionSet": "banditto.actions.sets",
     "BandittoError": "banditto.errors",
     "Certificate": "banditto.certification",
     "Comparison": "banditto.study",
     "ContractError": "banditto.errors",
+    "Design": "banditto.design",
     "Guarantee": "banditto.policy",
     "InvalidArgument": "banditto.errors",
     "MissingExtra": "banditto.errors",
@@ -45,6 +51,8 @@ _PLACES = {
     "WorkerError": "banditto.errors",
     "certify": "banditto.certification",
     "compare": "banditto.study",
+    "g_optimal_design": "banditto.design",
+    "net": "banditto.actions.nets",
     "policy_of": "banditto.catalogue",
     "protocol_of": "banditto.catalogue",
     "replicable_mean": "banditto.rounding",
@@ -52,15 +60,17 @@ _PLACES = {
     "watch_pair": "banditto.engine.watching",
 } | {
     entry.class_name: entry.module
-    for registry in (policies.REGISTRY, baselines.REGISTRY, environments.REGISTRY)
+    for registry in (policies.REGISTRY, baselines.REGISTRY, environments.REGISTRY, actions.REGISTRY)
     for entry in registry.values()
 }
 
 __all__ = [
+    "ActionSet",
     "BandittoError",
     "Certificate",
     "Comparison",
     "ContractError",
+    "Design",
     "Guarantee",
     "InvalidArgument",
     "MissingExtra",
@@ -70,6 +80,8 @@ __all__ = [
     "__version__",
     "certify",
     "compare",
+    "g_optimal_design",
+    "net",
     "policy_of",
     "protocol_of",
     "replicable_mean",
@@ -79,6 +91,7 @@ __all__ = [
 __all__ += policies.__all__
 __all__ += baselines.__all__
 __all__ += environments.__all__
+__all__ += actions.__all__
 
 
 def __getattr__(name: str) -> Any:

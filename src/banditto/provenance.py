@@ -11,7 +11,7 @@ from typing import Any
 
 from banditto.version import __version__
 
-LIBRARIES = ("numpy", "scipy", "numba")
+LIBRARIES = ("numpy", "scipy", "numba", "highspy")
 
 
 def provenance() -> dict[str, Any]:

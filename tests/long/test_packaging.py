@@ -34,6 +34,10 @@ def use_everything(binaries: Path, elsewhere: Path) -> None:
     assert run(binaries / "banditto", "--version", cwd=elsewhere).startswith("banditto ")
     printed = json.loads(run(binaries / "banditto", *CERTIFY, cwd=elsewhere))
     assert printed["verdict"] == "PASS"
+    design = json.loads(
+        run(binaries / "banditto", "design", "--action-set", "box", "--dimension", "3", "--json", cwd=elsewhere)
+    )
+    assert design["target_met"]
     baseline = ["certify", "ucb1", "--means", "0.9,0.8", "--horizon", "1e3", "--rho", "0.1", "--pairs", "40", "--json"]
     assert json.loads(run(binaries / "banditto", *baseline, cwd=elsewhere))["verdict"] == "FAIL"
     code = (
@@ -64,6 +68,11 @@ def test_the_oldest_allowed_libraries_decide_alike(tmp_path: Path) -> None:
     run(binaries / "pip", "install", "--quiet", *oldest, ROOT, cwd=tmp_path)
     golden = json.loads((ROOT / "tests" / "golden.json").read_text())
     assert json.loads(run(binaries / "python", "-W", "ignore", ROOT / "tests" / "golden.py", cwd=tmp_path)) == golden
+    designs = json.loads((ROOT / "tests" / "golden_designs.json").read_text())
+    assert (
+        json.loads(run(binaries / "python", "-W", "ignore", ROOT / "tests" / "design_digests.py", cwd=tmp_path))
+        == designs
+    )
     versions = run(binaries / "python", "-c", "import numpy; print(numpy.__version__)", cwd=tmp_path)
     assert versions.startswith("2.1.")
     use_everything(binaries, tmp_path)

@@ -12,6 +12,7 @@ import typer
 
 from banditto.cli.certify import certify
 from banditto.cli.compare import compare
+from banditto.cli.design import design
 from banditto.cli.output import EXIT_BUG, EXIT_OK, EXIT_PIPE, EXIT_USAGE, print_error
 from banditto.cli.policies import policies
 from banditto.errors import BandittoError
@@ -26,6 +27,7 @@ app = typer.Typer(
 )
 app.command()(compare)
 app.command()(certify)
+app.command()(design)
 app.command()(policies)
 
 

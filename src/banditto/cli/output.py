@@ -21,9 +21,9 @@ from banditto.errors import InvalidArgument, ShortHorizonWarning
 
 _OPTIONS = {
     *("means", "environment", "horizon", "rho", "gap", "pairs", "rounds", "policies", "seed", "noise_seed"),
-    *("confidence", "jobs", "out"),
+    *("confidence", "jobs", "out", "accuracy", "action_set", "dimension", "pulls", "plot", "normalise"),
 }
-_ARGUMENTS = {"policy": "POLICY", "protocol": "POLICY", "study": "STUDY"}
+_ARGUMENTS = {"policy": "POLICY", "protocol": "POLICY", "study": "STUDY", "arms": "ARMS", "actions": "ARMS"}
 
 EXIT_OK, EXIT_BUG, EXIT_USAGE, EXIT_CHECK, EXIT_CONFLICT, EXIT_INTERRUPTED, EXIT_PIPE = 0, 1, 2, 3, 4, 130, 141
 

@@ -5,11 +5,13 @@ def test_contract(check):
     check(MyPolicy(arms=3, horizon=10**6, rho=0.2))
 """
 
+from banditto.testing.actions import ACTION_SET_CHECKS
 from banditto.testing.environments import ENVIRONMENT_CHECKS
 from banditto.testing.policies import BATCHED_CHECKS, POLICY_CHECKS
 from banditto.testing.statistics import assert_rate_at_most, assert_same_mean, detectable_rate
 
 __all__ = [
+    "ACTION_SET_CHECKS",
     "BATCHED_CHECKS",
     "ENVIRONMENT_CHECKS",
     "POLICY_CHECKS",

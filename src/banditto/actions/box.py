@@ -1,0 +1,78 @@
+"""Box: every feature between its own two bounds."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from banditto.actions.polytope import Polytope
+from banditto.actions.sets import Action, ConvexSet, Direction, Slab, checked_cut, checked_dimension, checked_direction
+from banditto.arrays import FloatArray
+from banditto.errors import InvalidArgument
+from banditto.exact import Count, real
+
+MOST_VERTICES = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class Box(ConvexSet):
+    """{a : low <= a <= high}."""
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    dimension: int = field(init=False, repr=False)
+
+    name: ClassVar[str] = "box"
+
+    def __post_init__(self) -> None:
+        low, high = (tuple(real(value, name) for value in getattr(self, name)) for name in ("low", "high"))
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+        if len(low) != len(high) or not low:
+            raise InvalidArgument("high", f"{len(high)} numbers", f"as many as low has ({len(low)}), at least one")
+        object.__setattr__(self, "dimension", checked_dimension(len(low)))
+        for feature, (a, b) in enumerate(zip(low, high, strict=True)):
+            if a > b:
+                raise InvalidArgument("high", f"{b} for feature {feature}", f"at least low, which is {a}")
+
+    @classmethod
+    def unit(cls, dimension: Count) -> Box:
+        """The largest cube around 0 in the unit ball whose sides end after 40 binary places."""
+        side = math.isqrt((1 << 80) // checked_dimension(dimension)) / (1 << 40)
+        return cls(low=(-side,) * int(dimension), high=(side,) * int(dimension))
+
+    def maximise(self, direction: Direction) -> Action:
+        """The corner that the signs point to; where a sign is 0, the upper bound."""
+        signs = checked_direction(direction, self.dimension)
+        return tuple(
+            low if sign < 0 else high for sign, low, high in zip(signs.tolist(), self.low, self.high, strict=True)
+        )
+
+    def cut(self, normal: Direction, least: float) -> Polytope:
+        """A polytope."""
+        return self.polytope().cut(*checked_cut(normal, least, self.dimension))
+
+    def polytope(self) -> Polytope:
+        """The same set by its 2 d half-spaces."""
+        unit = np.eye(self.dimension)
+        return Polytope(rows=np.vstack([unit, -unit]), bounds=(*self.high, *(-value for value in self.low)))
+
+    def vertices(self) -> FloatArray | None:
+        """All corners, if they are at most `MOST_VERTICES`."""
+        if 2**self.dimension > MOST_VERTICES:
+            return None
+        sides = (sorted({low, high}, reverse=True) for low, high in zip(self.low, self.high, strict=True))
+        return np.array(list(itertools.product(*sides)), dtype=np.float64)
+
+    def slabs(self) -> list[Slab]:
+        """One per feature."""
+        rows = np.eye(self.dimension).tolist()
+        return [Slab(tuple(row), low, high) for row, low, high in zip(rows, self.low, self.high, strict=True)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Name and bounds."""
+        return {"type": self.name, "low": list(self.low), "high": list(self.high)}

@@ -1,0 +1,139 @@
+"""Finitely many actions, given by their features."""
+
+from __future__ import annotations
+
+import csv
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from banditto.actions.sets import Action, Direction, checked_cut, checked_direction, empty
+from banditto.algebra import largest, linear_forms
+from banditto.arrays import FloatArray
+from banditto.canonical import CanonicalActions, canonical, checked_matrix, digest_of
+from banditto.errors import InvalidArgument
+
+LONGEST = 1.0 + 1e-9  # of an action: the analysis is for length 1, and features are decimals that somebody rounded
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class FiniteActions:
+    """K actions with d features, of length 1 at most; `normalise=True` divides by the longest one first.
+
+    `arms` are the numbers of the actions among those that were given: a cut keeps them.
+    """
+
+    canonical: CanonicalActions = field(repr=False)
+    arms: tuple[int, ...] = field(repr=False)
+
+    name: ClassVar[str] = "finite"
+
+    def __init__(self, actions: Any, *, normalise: bool = False) -> None:
+        matrix = checked_matrix(actions, "actions")
+        longest, size = _longest(matrix)
+        if size > LONGEST and not normalise:
+            given = f"length {size:.9g} of action {longest}"
+            raise InvalidArgument("actions", given, "actions of length at most 1 (normalise divides by the longest)")
+        if normalise and size > 0.0:
+            matrix = matrix / size
+        object.__setattr__(self, "canonical", canonical(matrix))
+        object.__setattr__(self, "arms", tuple(range(matrix.shape[0])))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FiniteActions) and (self.arms, self.canonical.digest) == (
+            other.arms,
+            other.canonical.digest,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.arms, self.canonical.digest))
+
+    def __len__(self) -> int:
+        return len(self.arms)
+
+    @classmethod
+    def load(cls, path: str | Path, *, normalise: bool = False) -> FiniteActions:
+        """Read a CSV file: one action a line, an optional line of names before them."""
+        return cls(read_csv(path), normalise=normalise)
+
+    @property
+    def dimension(self) -> int:
+        """The number of features."""
+        return int(self.canonical.points.shape[0])
+
+    def maximise(self, direction: Direction) -> Action:
+        """The best action, the first of ties."""
+        return self.canonical.action(largest(self._values(checked_direction(direction, self.dimension))))
+
+    def cut(self, normal: Direction, least: float) -> FiniteActions:
+        """The actions that are left, with their old numbers."""
+        values, least = checked_cut(normal, least, self.dimension)
+        kept = np.flatnonzero(self._values(values) >= least)
+        if not kept.size:
+            raise empty("actions")
+        return self.kept([int(index) for index in kept])
+
+    def kept(self, indices: list[int]) -> FiniteActions:
+        """Some of the actions, by their place in this set."""
+        points = np.ascontiguousarray(self.canonical.points[:, indices])
+        left = object.__new__(FiniteActions)
+        exponents = self.canonical.exponents
+        object.__setattr__(left, "canonical", CanonicalActions(points, exponents, digest_of(points, exponents)))
+        object.__setattr__(left, "arms", tuple(self.arms[index] for index in indices))
+        return left
+
+    def _values(self, direction: FloatArray) -> FloatArray:
+        return linear_forms(self.canonical.points, np.ldexp(direction, np.array(self.canonical.exponents)))
+
+    def to_array(self) -> FloatArray:
+        """The actions (action, feature) as they are used: rounded to multiples of 2^-20 of each feature's scale."""
+        return np.ascontiguousarray(np.ldexp(self.canonical.points, np.array(self.canonical.exponents)[:, None]).T)
+
+
+def _longest(matrix: FloatArray) -> tuple[int, float]:
+    """The longest action and its length; lengths are scaled, so that no square overflows or vanishes."""
+    top = float(np.max(np.abs(matrix)))
+    scale = math.frexp(top)[1] if top else 0
+    scaled = np.ldexp(np.ascontiguousarray(matrix.T), -scale)
+    squares = np.zeros(matrix.shape[0])
+    for feature in scaled:
+        squares += feature * feature
+    index = largest(squares)
+    return index, math.ldexp(math.sqrt(float(squares[index])), scale)
+
+
+def read_csv(path: str | Path) -> list[list[float]]:
+    """The numbers of a CSV file; a first line without a number in it is a header."""
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as file:
+            lines = [
+                (number, row) for number, row in enumerate(csv.reader(file), 1) if any(cell.strip() for cell in row)
+            ]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise InvalidArgument("actions", str(path), f"a CSV file that can be read ({why})") from None
+    if lines and all(_number(cell) is None for cell in lines[0][1]):
+        lines = lines[1:]
+    if not lines:
+        raise InvalidArgument("actions", f"{path} without a row of numbers", "a CSV file with one action a line")
+    rows = []
+    for number, row in lines:
+        if len(row) != len(lines[0][1]):
+            given = f"{len(row)} columns in line {number} of {path}"
+            raise InvalidArgument("actions", given, f"{len(lines[0][1])} columns in every line")
+        values = [_number(cell) for cell in row]
+        for cell, value in zip(row, values, strict=True):
+            if value is None or not math.isfinite(value):
+                raise InvalidArgument("actions", f"{cell.strip()!r} in line {number} of {path}", "finite numbers")
+        rows.append([value for value in values if value is not None])
+    return rows
+
+
+def _number(cell: str) -> float | None:
+    try:
+        return float(cell)
+    except ValueError:
+        return None

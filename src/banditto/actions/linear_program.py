@@ -1,0 +1,136 @@
+"""Linear programs over {F a <= f}: HiGHS proposes a basis, exact arithmetic settles the vertex."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Literal
+
+import highspy
+import numpy as np
+
+from banditto.actions.exact_simplex import Empty, Vertex, integer_row, maximiser
+from banditto.actions.filtering import settled
+from banditto.arrays import FloatArray
+from banditto.errors import BandittoError
+
+Trouble = Literal["empty", "unbounded"]
+# Towards the lexicographically largest maximiser, so that ties seldom need a pivot; too small to matter otherwise.
+_TILT = 2.0**-16
+
+
+class NoMaximum(BandittoError):
+    """The polytope is empty or unbounded."""
+
+    code = "no-maximum"
+
+    def __init__(self, trouble: Trouble, why: str) -> None:
+        self.trouble, self.why = trouble, why
+        super().__init__(f"the polytope is {trouble}: {why}")
+
+
+class LinearProgram:
+    """A polytope that answers `maximise` again and again; `solved` counts the questions, `pivots` the repairs."""
+
+    def __init__(self, rows: FloatArray, bounds: FloatArray) -> None:
+        self.dimension = rows.shape[1]
+        self.solved = 0
+        self.pivots = 0
+        pairs = zip(rows.tolist(), bounds.tolist(), strict=True)
+        self.rows = [integer_row(row, bound, number) for number, (row, bound) in enumerate(pairs)]
+        self.matrix, self.bounds = rows, bounds
+        self._solver = _model(rows, bounds)
+        self._reach = self._measured()
+        self.grid = [reach.bit_length() - 52 for reach in self._reach]
+
+    def maximise(self, objective: FloatArray, *, cold: bool = False) -> Vertex:
+        """The lexicographically largest maximiser; `cold` forgets the solver's last basis (the answer is the same)."""
+        return self._exact(self._proposed(objective, cold), objective)
+
+    def action(self, objective: FloatArray) -> tuple[float, ...]:
+        """The same vertex, each coordinate rounded once, to 52 binary places of the size of its feature."""
+        status = self._proposed(objective, cold=False)
+        basis = self._basis()
+        if status == highspy.HighsModelStatus.kOptimal and basis:
+            multiples = settled(self.matrix, self.bounds, self.rows, basis, objective, self.grid)
+            if multiples is not None:
+                self.solved += 1
+                return tuple(math.ldexp(value, e) for value, e in zip(multiples, self.grid, strict=True))
+        point = self._exact(status, objective).point
+        return tuple(
+            math.ldexp(math.floor(value / Fraction(2) ** e + Fraction(1, 2)), e)
+            for value, e in zip(point, self.grid, strict=True)
+        )
+
+    def _proposed(self, objective: FloatArray, cold: bool) -> highspy.HighsModelStatus:
+        tilt = float(np.max(np.abs(objective))) * _TILT
+        steps = np.arange(self.dimension, 0, -1) / self.dimension
+        return self._solve(objective + tilt * steps, cold)
+
+    def _exact(self, status: highspy.HighsModelStatus, objective: FloatArray) -> Vertex:
+        if status == highspy.HighsModelStatus.kInfeasible:
+            raise NoMaximum("empty", "no action satisfies all rows")
+        self.solved += 1
+        try:
+            vertex = maximiser(self.rows, self._reach, self._basis(), integer_row(objective.tolist(), 0.0, -1).row)
+        except Empty:
+            raise NoMaximum("empty", "no action satisfies all rows") from None
+        self.pivots += vertex.pivots
+        return vertex
+
+    def _solve(self, objective: FloatArray, cold: bool) -> highspy.HighsModelStatus:
+        if cold:
+            self._solver.clearSolver()
+        self._solver.changeColsCost(self.dimension, np.arange(self.dimension, dtype=np.int32), objective)
+        self._solver.run()
+        status = self._solver.getModelStatus()
+        if status == highspy.HighsModelStatus.kUnboundedOrInfeasible and not cold:
+            return self._solve(objective, cold=True)
+        return status
+
+    def _basis(self) -> Sequence[int]:
+        """The rows that the solver holds at their bounds."""
+        basic = highspy.HighsBasisStatus.kBasic
+        held = [k for k, status in enumerate(self._solver.getBasis().row_status) if status != basic]
+        return held if len(held) == self.dimension else ()
+
+    def _measured(self) -> list[int]:
+        """A bound on each |a_j|, with room to spare; or the reason why there is none."""
+        reach = []
+        for feature in range(self.dimension):
+            ends = []
+            for sign in (1.0, -1.0):
+                objective = np.zeros(self.dimension)
+                objective[feature] = sign
+                status = self._solve(objective, cold=True)
+                if status == highspy.HighsModelStatus.kInfeasible:
+                    raise NoMaximum("empty", "no action satisfies all rows")
+                if status != highspy.HighsModelStatus.kOptimal:
+                    side = "above" if sign > 0 else "below"
+                    raise NoMaximum("unbounded", f"feature {feature} is not bounded from {side}")
+                ends.append(abs(float(self._solver.getInfo().objective_function_value)))
+            reach.append(2 * math.ceil(max(ends)) + 2)
+        return reach
+
+
+def _model(rows: FloatArray, bounds: FloatArray) -> highspy.Highs:
+    new_solver: Callable[[], highspy.Highs] = highspy.Highs
+    solver = new_solver()
+    for option, value in (("output_flag", False), ("solver", "simplex"), ("presolve", "off"), ("threads", 1)):
+        solver.setOptionValue(option, value)
+    count, dimension = rows.shape
+    program = highspy.HighsLp()
+    program.num_col_, program.num_row_ = dimension, count
+    program.col_cost_ = np.zeros(dimension)
+    program.col_lower_ = np.full(dimension, -highspy.kHighsInf)
+    program.col_upper_ = np.full(dimension, highspy.kHighsInf)
+    program.row_lower_ = np.full(count, -highspy.kHighsInf)
+    program.row_upper_ = bounds
+    program.sense_ = highspy.ObjSense.kMaximize
+    program.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    program.a_matrix_.start_ = np.arange(0, count * dimension + 1, dimension, dtype=np.int32)
+    program.a_matrix_.index_ = np.tile(np.arange(dimension, dtype=np.int32), count)
+    program.a_matrix_.value_ = rows.reshape(-1)
+    solver.passModel(program)
+    return solver

@@ -1,0 +1,143 @@
+"""The action of largest norm in a set: a good one, and a bound that no action exceeds.
+
+`|X a|` is convex in a, so that its largest values are taken at extreme points, and following <X' X a, .> from one
+extreme point to the next never makes it smaller. 2 d maximisations along the axes of the whitened space X a give the
+first points, and slabs as well; the bound is Shor's relaxation over those slabs and the set's own.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from banditto.actions.relaxation import COARSE, norm_bound
+from banditto.actions.sets import ActionSet, ConvexSet, Slab
+from banditto.algebra import inner, product
+from banditto.arrays import FloatArray
+from banditto.canonical import scale_exponent
+from banditto.errors import InvalidArgument, shown
+
+MOST_ASCENTS = 50
+_WORTHWHILE = 2.0**-10  # relative: smaller gains end a climb, which on a smooth set would go on for ever
+POINT_BITS = 45
+_SLACK = 2.0**-40
+
+
+class Found(NamedTuple):
+    """An extreme point, scaled, and |X p|^2."""
+
+    point: FloatArray
+    value: float
+
+
+class ScaledSet:
+    """A set seen through some of its features, each in units of its own scale 2^e: p_j = a_j / 2^e_j.
+
+    Actions are rounded to 45 binary places of those units, so that sums of their products are exact in integers.
+    """
+
+    def __init__(self, actions: ActionSet) -> None:
+        self.actions = actions
+        self.features = list(range(actions.dimension))
+        self.questions = 0
+        self.exponents = np.zeros(actions.dimension, dtype=np.int64)
+        self._actions: dict[bytes, FloatArray] = {}
+        reach = []
+        for unit in np.eye(actions.dimension):
+            ends = [abs(inner(unit, np.array(self._asked(sign * unit)))) for sign in (1.0, -1.0)]
+            reach.append(scale_exponent(max(ends)))
+        self.exponents = np.array(reach)
+
+    @property
+    def dimension(self) -> int:
+        """The number of features that are seen."""
+        return len(self.features)
+
+    def keep(self, features: list[int]) -> None:
+        """See only these, by their place among those that are seen."""
+        self.features = [self.features[index] for index in features]
+
+    def maximise(self, direction: FloatArray) -> FloatArray:
+        """The point with the largest <direction, p>."""
+        full = np.zeros(self.actions.dimension)
+        full[self.features] = direction
+        action = np.array(self._asked(np.ldexp(full, -self.exponents)))
+        scaled = np.ldexp(np.rint(np.ldexp(action, POINT_BITS - self.exponents)), -POINT_BITS) + 0.0
+        point: FloatArray = scaled[self.features]
+        self._actions.setdefault(point.tobytes(), scaled)
+        return point
+
+    def _asked(self, direction: FloatArray) -> tuple[float, ...]:
+        self.questions += 1
+        action = tuple(float(value) for value in self.actions.maximise(direction))
+        if len(action) != self.actions.dimension or not all(math.isfinite(value) for value in action):
+            raise InvalidArgument("actions", f"{shown(action)} from maximise", "finite numbers, one per feature")
+        return action
+
+    def action(self, point: FloatArray) -> tuple[float, ...]:
+        """The whole action, in its own units, that was seen as this point."""
+        return tuple(np.ldexp(self._actions[point.tobytes()], self.exponents).tolist())
+
+    def own_slabs(self) -> list[Slab]:
+        """What the set knows of its shape, if all features are seen."""
+        if not isinstance(self.actions, ConvexSet) or self.dimension < self.actions.dimension:
+            return []
+        return [
+            Slab(tuple(np.ldexp(np.array(slab.normal), self.exponents).tolist()), slab.low, slab.high)
+            for slab in self.actions.slabs()
+        ]
+
+    def ball(self) -> FloatArray | None:
+        """b with |b p|^2 <= 1 (elementwise), if the set is part of a ball."""
+        reach = self.actions.reach() if isinstance(self.actions, ConvexSet) else None
+        return None if reach is None else np.ldexp(np.ones(self.dimension), self.exponents[self.features]) / reach
+
+
+def axis_points(actions: ScaledSet, factor: FloatArray) -> tuple[list[Found], list[Slab]]:
+    """The extreme points along both sides of every whitened axis, and the slabs between them."""
+    found, slabs = [], []
+    for row in factor:
+        ends = []
+        for sign in (1.0, -1.0):
+            point = actions.maximise(sign * row)
+            ends.append(inner(row, point))
+            found.append(Found(point, squared_norm(factor, point)))
+        slack = _SLACK * math.fsum(np.abs(row).tolist())
+        slabs.append(Slab(tuple(row.tolist()), ends[1] - slack, ends[0] + slack))
+    return found, slabs
+
+
+def mixed_points(actions: ScaledSet, factor: FloatArray) -> list[Found]:
+    """Extreme points along 4 d mixtures of the whitened axes: a fixed scatter of signs and sizes, the same for all."""
+    found = []
+    for k in range(1, 4 * actions.dimension + 1):
+        sizes = [(k * 7919 + i * (2 * k + 1) * 104_729) % 2048 - 1023.5 for i in range(1, actions.dimension + 1)]
+        point = actions.maximise(product(np.ascontiguousarray(factor.T), np.array(sizes) / 1024.0))
+        found.append(Found(point, squared_norm(factor, point)))
+    return found
+
+
+def climbed(actions: ScaledSet, factor: FloatArray, start: Found) -> Found:
+    """From extreme point to extreme point, upwards, as far as it goes."""
+    metric = product(np.ascontiguousarray(factor.T), factor)
+    best = start
+    for _ in range(MOST_ASCENTS):
+        point = actions.maximise(product(metric, best.point))
+        value = squared_norm(factor, point)
+        if value <= best.value * (1.0 + _WORTHWHILE):
+            break
+        best = Found(point, value)
+    return best
+
+
+def certified_bound(actions: ScaledSet, factor: FloatArray, axis_slabs: list[Slab], accuracy: float) -> float:
+    """At least max |X p|^2 over the set, computed as closely as a design of this accuracy needs."""
+    return norm_bound(factor, axis_slabs + actions.own_slabs(), actions.ball(), min(COARSE, accuracy / 8))
+
+
+def squared_norm(factor: FloatArray, point: FloatArray) -> float:
+    """|X p|^2."""
+    image = product(factor, point)
+    return inner(image, image)

@@ -1,0 +1,120 @@
+"""Polytope: everything that satisfies finitely many linear inequalities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from banditto.actions.exact_simplex import Vertex
+from banditto.actions.linear_program import LinearProgram, NoMaximum
+from banditto.actions.sets import Action, ConvexSet, Direction, Slab, checked_cut, checked_direction
+from banditto.actions.vertices import MOST_BASES, all_vertices
+from banditto.algebra import inner
+from banditto.arrays import FloatArray
+from banditto.canonical import checked_matrix
+from banditto.errors import InvalidArgument
+from banditto.exact import Real, real
+
+_VERTEX_WORK = 4_000_000  # products of integers that listing the vertices may cost: a second or two
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Polytope(ConvexSet):
+    """{a : rows a <= bounds}, the numbers taken as they are, to the last bit; empty and unbounded ones are refused."""
+
+    rows: FloatArray
+    bounds: tuple[float, ...]
+    dimension: int
+
+    name: ClassVar[str] = "polytope"
+
+    def __init__(self, *, rows: Sequence[Sequence[float]] | FloatArray, bounds: Iterable[Real]) -> None:
+        matrix = checked_matrix(rows, "rows") + 0.0  # a copy, in which -0 is 0
+        matrix.setflags(write=False)
+        limits = tuple(real(value, "bounds") for value in bounds)
+        if len(limits) != matrix.shape[0]:
+            raise InvalidArgument("bounds", f"{len(limits)} numbers", f"{matrix.shape[0]}, one per row")
+        largest = float(np.max(np.abs(matrix)))
+        if not 1e-100 < largest < 1e100 or max(map(abs, limits)) > 1e100:
+            raise InvalidArgument("rows", f"numbers up to {largest:.3g}", "numbers from 1e-100 to 1e100, not all 0")
+        object.__setattr__(self, "rows", matrix)
+        object.__setattr__(self, "bounds", limits)
+        object.__setattr__(self, "dimension", int(matrix.shape[1]))
+        _ = self.program  # now, so that a set without maxima is refused at once
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Polytope) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.rows.tobytes(), self.bounds))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (self.rows, self.bounds)  # the solver's memory cannot be sent to another process
+
+    @cached_property
+    def program(self) -> LinearProgram:
+        """The linear program, with its solver kept warm."""
+        try:
+            program = LinearProgram(self.rows, np.array(self.bounds))
+            program.maximise(np.zeros(self.dimension))
+        except NoMaximum as error:
+            raise InvalidArgument(
+                "polytope", f"an {error.trouble} set ({error.why})", "a set with actions, bounded"
+            ) from None
+        return program
+
+    def vertex(self, direction: Direction) -> Vertex:
+        """The lexicographically largest maximiser in exact fractions."""
+        return self.program.maximise(checked_direction(direction, self.dimension))
+
+    def maximise(self, direction: Direction) -> Action:
+        """The lexicographically largest maximiser, each coordinate rounded once, to 52 places of its feature's size."""
+        return self.program.action(checked_direction(direction, self.dimension))
+
+    def cut(self, normal: Direction, least: float) -> Polytope:
+        """One more row."""
+        values, least = checked_cut(normal, least, self.dimension)
+        return Polytope(rows=np.vstack([self.rows, -values[None, :]]), bounds=(*self.bounds, -least))
+
+    def vertices(self) -> FloatArray | None:
+        """All vertices in lexicographic order, if they are few."""
+        return self._vertices
+
+    @cached_property
+    def _vertices(self) -> FloatArray | None:
+        count, dimension = self.rows.shape
+        most = min(MOST_BASES, _VERTEX_WORK // (count * dimension * dimension))
+        found = all_vertices(self.program.rows, self.program.maximise(np.zeros(dimension)), most)
+        return None if found is None else np.array([[float(value) for value in point] for point in found])
+
+    def slabs(self) -> list[Slab]:
+        """Every row between its minimum and its bound."""
+        return self._slabs
+
+    @cached_property
+    def _slabs(self) -> list[Slab]:
+        known = {row.tobytes(): bound for row, bound in zip(self.rows, self.bounds, strict=True)}
+        slabs = []
+        for row, bound in zip(self.rows, self.bounds, strict=True):
+            if row.any():
+                opposite = known.get((0.0 - row).tobytes())
+                low = self._lowest(row) if opposite is None else -opposite
+                slabs.append(Slab(tuple(row.tolist()), low, bound))
+        return slabs
+
+    def _lowest(self, row: FloatArray) -> float:
+        """A float at most the smallest <row, a>, and hardly less."""
+        lowest = inner(row, np.array(self.program.action(-row)))
+        return lowest - 2.0**-45 * inner(np.abs(row), np.ldexp(1.0, np.array(self.program.grid) + 52))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Name, rows and bounds."""
+        return {"type": self.name, "rows": self.rows.tolist(), "bounds": list(self.bounds)}
+
+
+def _again(rows: FloatArray, bounds: tuple[float, ...]) -> Polytope:
+    return Polytope(rows=rows, bounds=bounds)

@@ -1,0 +1,72 @@
+"""Action sets from names and from files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from banditto.actions.ball import Ball
+from banditto.actions.box import Box
+from banditto.actions.polytope import Polytope
+from banditto.actions.sets import ConvexSet
+from banditto.actions.simplex import Simplex
+from banditto.errors import InvalidArgument
+
+NAMED = ("ball", "box", "simplex")
+_KEYS = {
+    "ball": ({"dimension"}, {"radius", "cuts"}),
+    "box": ({"low", "high"}, set[str]()),
+    "simplex": ({"dimension"}, set[str]()),
+    "polytope": ({"rows", "bounds"}, set[str]()),
+}
+
+
+def named_set(name: str, dimension: int) -> ConvexSet:
+    """The unit ball, the cube in it, or the simplex."""
+    if name == "ball":
+        return Ball(dimension=dimension)
+    if name == "box":
+        return Box.unit(dimension)
+    if name == "simplex":
+        return Simplex(dimension=dimension)
+    raise InvalidArgument("action_set", name, ", ".join(NAMED) + " or a JSON file")
+
+
+def set_of(content: Any) -> ConvexSet:
+    """What a set's `to_dict` says: a type, and what that type needs."""
+    kind = content.get("type") if isinstance(content, Mapping) else None
+    if not isinstance(kind, str) or kind not in _KEYS:
+        raise InvalidArgument("action_set", f"type {kind!r}", "an object with a type: " + ", ".join(_KEYS))
+    needed, optional = _KEYS[kind]
+    keys = set(content) - {"type"}
+    if not needed <= keys <= needed | optional:
+        given = "keys " + ", ".join(sorted(map(str, keys))) if keys else "no keys"
+        raise InvalidArgument("action_set", given, f"{kind} with " + ", ".join(sorted(needed | optional)))
+    numbers = {key: content[key] for key in keys}
+    for key in keys & {"low", "high", "bounds", "rows", "cuts"}:
+        if not isinstance(numbers[key], list):
+            raise InvalidArgument(key, numbers[key], "a list")
+    if kind == "ball":
+        return Ball(**numbers | {"cuts": tuple(_half_space(cut) for cut in numbers.get("cuts", ()))})
+    if kind == "box":
+        return Box(**numbers)
+    return Simplex(**numbers) if kind == "simplex" else Polytope(**numbers)
+
+
+def _half_space(cut: Any) -> tuple[Any, Any]:
+    if not isinstance(cut, Mapping) or set(cut) != {"normal", "least"} or not isinstance(cut["normal"], list):
+        raise InvalidArgument("cuts", cut, "objects with a normal and a least")
+    return cut["normal"], cut["least"]
+
+
+def load_set(path: str | Path) -> ConvexSet:
+    """Read a JSON file."""
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidArgument("action_set", str(path), f"a file that can be read ({error.strerror})") from None
+    except (ValueError, RecursionError) as error:
+        raise InvalidArgument("action_set", str(path), f"a JSON file ({error})") from None
+    return set_of(content)

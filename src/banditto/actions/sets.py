@@ -1,0 +1,103 @@
+"""What an action set is: a bounded set of vectors that can be maximised over, and cut."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from banditto.arrays import FloatArray
+from banditto.canonical import MOST_FEATURES
+from banditto.errors import InvalidArgument
+from banditto.exact import Count, Real, integer, real
+
+Action = tuple[float, ...]
+Direction = Sequence[float] | FloatArray
+
+
+@runtime_checkable
+class ActionSet(Protocol):
+    """Every convex set that a policy can play on; your own needs no more than this.
+
+    `maximise` must give the same bits on every machine: use `banditto.algebra`, fractions or integers, not BLAS.
+    """
+
+    @property
+    def dimension(self) -> int:
+        """The number of features."""
+        ...
+
+    def maximise(self, direction: Direction) -> Action:
+        """An action with the largest <direction, a>, always the same one."""
+        ...
+
+    def cut(self, normal: Direction, least: float) -> ActionSet:
+        """The actions with <normal, a> >= least; refused if there are none."""
+        ...
+
+
+class Slab(NamedTuple):
+    """All actions satisfy low <= <normal, a> <= high."""
+
+    normal: tuple[float, ...]
+    low: float
+    high: float
+
+
+class ConvexSet(ABC):
+    """The sets of this package: besides maximising and cutting they know their shape, which makes better bounds."""
+
+    name: ClassVar[str]
+    dimension: int
+
+    @abstractmethod
+    def maximise(self, direction: Direction) -> Action:
+        """An action with the largest <direction, a>, always the same one."""
+
+    @abstractmethod
+    def cut(self, normal: Direction, least: float) -> ConvexSet:
+        """The actions with <normal, a> >= least; refused if there are none."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """What `banditto.actions.read` reads."""
+
+    def vertices(self) -> FloatArray | None:
+        """All vertices (action, feature), if they are few."""
+        return None
+
+    def slabs(self) -> list[Slab]:
+        """Slabs whose intersection is the set, or holds it."""
+        return []
+
+    def reach(self) -> float | None:
+        """The radius of a ball around 0 that is part of the set's definition."""
+        return None
+
+
+def checked_direction(direction: Direction, dimension: int, argument: str = "direction") -> FloatArray:
+    """As many finite numbers as there are features."""
+    values = np.array([real(value, argument) for value in direction], dtype=np.float64)
+    if values.size != dimension:
+        raise InvalidArgument(argument, f"{values.size} numbers", f"{dimension} numbers, one per feature")
+    return values
+
+
+def checked_cut(normal: Direction, least: Real, dimension: int) -> tuple[FloatArray, float]:
+    """A half-space <normal, a> >= least."""
+    values = checked_direction(normal, dimension, "normal")
+    if not values.any():
+        raise InvalidArgument("normal", "all zeros", "a vector that is not zero")
+    return values, real(least, "least")
+
+
+def checked_dimension(dimension: Count) -> int:
+    """The number of features of a set that has no other shape."""
+    return integer(dimension, "dimension", 1, MOST_FEATURES)
+
+
+def empty(what: str) -> InvalidArgument:
+    """The error of a set without actions."""
+    return InvalidArgument(what, "an empty set", "a set with at least one action (no action satisfies all constraints)")

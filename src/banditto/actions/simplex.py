@@ -1,0 +1,54 @@
+"""Simplex: mixtures of d pure actions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from banditto.actions.polytope import Polytope
+from banditto.actions.sets import Action, ConvexSet, Direction, Slab, checked_cut, checked_dimension, checked_direction
+from banditto.algebra import largest
+from banditto.arrays import FloatArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Simplex(ConvexSet):
+    """{a : a >= 0, sum a = 1}. It lies in a hyperplane that misses 0, so its actions span all d features."""
+
+    dimension: int
+
+    name: ClassVar[str] = "simplex"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dimension", checked_dimension(self.dimension))
+
+    def maximise(self, direction: Direction) -> Action:
+        """The unit vector of the largest entry, the first of ties."""
+        best = largest(checked_direction(direction, self.dimension))
+        return tuple(float(feature == best) for feature in range(self.dimension))
+
+    def cut(self, normal: Direction, least: float) -> Polytope:
+        """A polytope."""
+        return self.polytope().cut(*checked_cut(normal, least, self.dimension))
+
+    def polytope(self) -> Polytope:
+        """The same set by d + 2 half-spaces."""
+        ones = np.ones((1, self.dimension))
+        return Polytope(
+            rows=np.vstack([-np.eye(self.dimension), ones, -ones]), bounds=(0.0,) * self.dimension + (1.0, -1.0)
+        )
+
+    def vertices(self) -> FloatArray:
+        """The unit vectors."""
+        return np.eye(self.dimension)
+
+    def slabs(self) -> list[Slab]:
+        """Every feature between 0 and 1, and the sum 1."""
+        rows = np.eye(self.dimension).tolist()
+        return [*(Slab(tuple(row), 0.0, 1.0) for row in rows), Slab((1.0,) * self.dimension, 1.0, 1.0)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Name and dimension."""
+        return {"type": self.name, "dimension": self.dimension}

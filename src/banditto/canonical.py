@@ -1,0 +1,102 @@
+"""Actions as integers: what two labs hash, and what every plan is computed from.
+
+Labs that compute their features on different machines get numbers that differ in the last bit. Each feature is
+therefore rounded to multiples of 2^-20 of its scale, a power of two, and the design is made of those integers. An
+optimal design does not change when features are rescaled, so nothing is lost but the rounding, and features of size
+1e-8 or 1e8 are as good as any.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from banditto.arrays import FloatArray
+from banditto.errors import InvalidArgument
+
+BITS = 20
+# Scales change at 1/0.7, 2/0.7, ... and not at powers of two, where the largest entry of real data often lies: 1.0 in
+# one lab and 0.9999999999999999 in another must come to the same scale.
+_OFF_POWERS = 0.7
+MOST_FEATURES, MOST_NUMBERS = 500, 10**8
+_ALLOWED = "one row of finite numbers per action, rows of one length"
+
+
+class CanonicalActions(NamedTuple):
+    """Integers (feature, action), stored as floats that hold them exactly, and the unit 2^e of each feature."""
+
+    points: FloatArray
+    exponents: tuple[int, ...]
+    digest: str
+    bits: int = BITS
+
+    def action(self, index: int) -> tuple[float, ...]:
+        """One action in its own units."""
+        return tuple(
+            math.ldexp(value, exponent)
+            for value, exponent in zip(self.points[:, index].tolist(), self.exponents, strict=True)
+        )
+
+
+def canonical(actions: Any, argument: str = "actions", bits: int = BITS) -> CanonicalActions:
+    """A K x d matrix, checked and rounded to `bits` binary places of each feature's scale."""
+    points = np.array(checked_matrix(actions, argument).T, order="C")
+    exponents = []
+    for column in points:
+        exponent = scale_exponent(float(np.max(np.abs(column)))) - bits
+        np.ldexp(column, -exponent, out=column)
+        np.rint(column, out=column)
+        column += 0.0  # -0 becomes 0
+        exponents.append(exponent)
+    return CanonicalActions(points, tuple(exponents), digest_of(points, exponents), bits)
+
+
+def scale_exponent(largest: float) -> int:
+    """e, where the scale of a feature is 2^e."""
+    return math.frexp(_OFF_POWERS * largest)[1] if largest else 0
+
+
+def checked_matrix(actions: Any, argument: str) -> FloatArray:
+    """The matrix as floats (action, feature); ragged, empty and non-finite ones are refused."""
+    rows = actions if isinstance(actions, np.ndarray) else list(actions) if _is_sequence(actions) else None
+    if rows is None:
+        raise InvalidArgument(argument, actions, _ALLOWED)
+    if not isinstance(rows, np.ndarray):
+        lengths = {len(row) if _is_sequence(row) else -1 for row in rows}
+        if len(lengths) != 1 or -1 in lengths:
+            given = "rows of lengths " + ", ".join(str(n) for n in sorted(lengths)) if lengths else "no rows"
+            raise InvalidArgument(argument, given, _ALLOWED)
+    try:
+        matrix = np.asarray(rows)
+        if matrix.dtype.kind not in "iuf":
+            raise ValueError
+        matrix = np.asarray(matrix, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidArgument(argument, actions, _ALLOWED) from None
+    if matrix.ndim != 2 or not matrix.size:
+        raise InvalidArgument(argument, f"an array of shape {matrix.shape}", _ALLOWED)
+    if matrix.shape[1] > MOST_FEATURES or matrix.size > MOST_NUMBERS:
+        given = f"{matrix.shape[0]} x {matrix.shape[1]} numbers"
+        raise InvalidArgument(argument, given, f"at most {MOST_FEATURES} features and {MOST_NUMBERS:,} numbers")
+    finite = np.isfinite(matrix)
+    if not finite.all():
+        row, column = (int(index) for index in np.argwhere(~finite)[0])
+        raise InvalidArgument(argument, f"{matrix[row, column]} in row {row}, column {column}", "finite numbers")
+    return matrix
+
+
+def _is_sequence(value: object) -> bool:
+    return isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
+
+
+def digest_of(points: FloatArray, exponents: Sequence[int]) -> str:
+    """sha256 of the integers and their units."""
+    head = f"banditto actions 1 {points.shape[1]} {points.shape[0]} {','.join(str(e) for e in exponents)}\n"
+    digest = hashlib.sha256(head.encode("ascii"))
+    for feature in points:
+        digest.update(feature.astype("<i8").data)
+    return digest.hexdigest()

@@ -1,0 +1,160 @@
+"""`banditto design`: which arms to pull, and in which proportions."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from banditto.cli import parameters
+from banditto.cli.output import EXIT_CHECK, EXIT_OK, print_json
+from banditto.errors import InvalidArgument
+from banditto.exact import real
+from banditto.provenance import provenance
+from banditto.text import text_table
+
+if TYPE_CHECKING:
+    from banditto.actions.finite import FiniteActions
+    from banditto.actions.sets import ConvexSet
+    from banditto.design.result import Design
+
+SCHEMA_VERSION = 1
+MOST_ROWS = 40
+Arms = Annotated[
+    str | None,
+    typer.Argument(metavar="ARMS", help="A CSV file: one arm a line, its features in columns."),
+]
+Accuracy = Annotated[
+    str, typer.Option("--accuracy", metavar="X", help="How far above its optimum, relatively, g may be.")
+]
+Normalise = Annotated[bool, typer.Option("--normalise", help="Divide all arms by the length of the longest.")]
+Set = Annotated[
+    str | None,
+    typer.Option("--action-set", metavar="SET", help="Instead of arms: ball, box, simplex or FILE.json."),
+]
+Dimension = Annotated[str | None, typer.Option("--dimension", metavar="D", help="Features of ball, box or simplex.")]
+Pulls = Annotated[str | None, typer.Option("--pulls", metavar="N", help="Also plan this many pulls, in whole numbers.")]
+Plot = Annotated[
+    str | None, typer.Option("--plot", metavar="FILE", help="Draw a design of two features (.png or .svg).")
+]
+
+
+def design(
+    arms: Arms = None,
+    accuracy: Accuracy = "0.01",
+    normalise: Normalise = False,
+    action_set: Set = None,
+    dimension: Dimension = None,
+    pulls: Pulls = None,
+    plot: Plot = None,
+    as_json: parameters.Json = False,
+    quiet: parameters.Quiet = False,
+) -> int:
+    """Find a G-optimal design: weights on few arms that make every arm's value equally easy to learn.
+
+    The same plan, to the last pull, on every machine. Exit code 3 when the accuracy could not be certified.
+    """
+    picture = None if plot is None else _picture(plot)
+    wanted = real(accuracy, "accuracy")
+    actions = _actions(arms, normalise, action_set, dimension)
+    if picture is not None and actions.dimension != 2:
+        raise InvalidArgument("plot", f"{actions.dimension} features", "a design of actions with two features")
+    count = None if pulls is None else parameters.count(pulls, "pulls")
+    from banditto.design import g_optimal_design
+    from banditto.design.result import checked_accuracy
+
+    checked_accuracy(wanted)
+    with _spinner(quiet, wanted) as progress:
+        found = g_optimal_design(actions, accuracy=wanted, progress=progress)
+    plan = None if count is None else found.plan(count)
+    if picture is not None:
+        _draw(picture, found, actions)
+    if as_json:
+        content: dict[str, Any] = {"schema_version": SCHEMA_VERSION} | found.to_dict()
+        if plan is not None:
+            content |= {"pulls": list(plan.pulls), "plan_digest": plan.digest}
+        print_json(content | provenance())
+    else:
+        sys.stdout.write(_table(found, None if plan is None else plan.pulls))
+    return EXIT_OK if found.target_met else EXIT_CHECK
+
+
+def _actions(
+    arms: str | None, normalise: bool, action_set: str | None, dimension: str | None
+) -> FiniteActions | ConvexSet:
+    if (arms is None) == (action_set is None):
+        given = "nothing" if arms is None else f"{arms} and --action-set {action_set}"
+        raise InvalidArgument("arms", given, "either a CSV file of arms or --action-set")
+    if arms is not None:
+        if dimension is not None:
+            raise InvalidArgument("dimension", dimension, "none, because the file of arms has its own")
+        from banditto.actions.finite import FiniteActions
+
+        return FiniteActions.load(arms, normalise=normalise)
+    assert action_set is not None
+    if normalise:
+        raise InvalidArgument("normalise", "--action-set", "a file of arms")
+    from banditto.actions.reading import NAMED, load_set, named_set
+
+    if action_set.endswith(".json"):
+        if dimension is not None:
+            raise InvalidArgument("dimension", dimension, "none, because the file has its own")
+        return load_set(action_set)
+    if action_set not in NAMED:
+        raise InvalidArgument("action_set", action_set, ", ".join(NAMED) + " or a file that ends in .json")
+    if dimension is None:
+        raise InvalidArgument("dimension", "nothing", f"the number of features, which {action_set} needs")
+    return named_set(action_set, parameters.count(dimension, "dimension"))
+
+
+def _picture(text: str) -> Path:
+    path = Path(text)
+    if path.suffix not in (".png", ".svg"):
+        raise InvalidArgument("plot", repr(text), "a file that ends in .png or .svg")
+    if not path.parent.is_dir() or path.is_dir():
+        raise InvalidArgument("plot", text, "a file in a folder that exists")
+    return path
+
+
+def _draw(path: Path, found: Design, actions: FiniteActions | ConvexSet) -> None:
+    from banditto.actions.finite import FiniteActions
+    from banditto.report.designs import PLAIN, design_figure
+    from banditto.report.style import as_png, as_svg, drawn_in
+
+    with drawn_in(PLAIN):
+        figure = design_figure(found, actions.to_array() if isinstance(actions, FiniteActions) else actions)
+        try:
+            path.write_bytes(as_svg(figure) if path.suffix == ".svg" else as_png(figure))
+        except OSError as error:
+            raise InvalidArgument("plot", str(path), f"a file that can be written ({error.strerror})") from None
+
+
+def _table(found: Design, pulls: tuple[int, ...] | None) -> str:
+    met = "met" if found.target_met else "not certified"
+    facts = [
+        ("core set", f"{found.support} actions"),
+        ("g/d", f"{found.g_over_d:.8g} (1 is optimal; asked for {1 + found.accuracy:.8g}: {met})"),
+        ("dimension", f"{found.dimension} of {len(found.actions[0])} features are spanned"),
+        ("iterations", str(found.iterations)),
+        ("digest", found.digest),
+    ]
+    rows = found.rows(pulls)
+    more = f"\n... and {len(rows) - MOST_ROWS} more (--json has them all)" if len(rows) > MOST_ROWS else ""
+    core = text_table(found.header(pulls), rows[:MOST_ROWS], "r" * (len(rows[0]) - 1) + "l")
+    return "\n".join(f"{name:<12}{value}" for name, value in facts) + "\n\n" + core + more + "\n"
+
+
+@contextmanager
+def _spinner(quiet: bool, accuracy: float) -> Iterator[Callable[[float], None] | None]:
+    """What has been reached so far, on a terminal's stderr."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("design") as status:
+        yield lambda ratio: status.update(f"design: g/d is {ratio:.8g}, wanted {1 + accuracy:.8g}")

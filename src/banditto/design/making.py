@@ -1,0 +1,225 @@
+"""Designs of arms in a matrix and of infinite action sets: one method, two ways to find the worst action."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from banditto.actions.finite import FiniteActions
+from banditto.actions.norms import (
+    POINT_BITS,
+    Found,
+    ScaledSet,
+    axis_points,
+    certified_bound,
+    climbed,
+    mixed_points,
+    squared_norm,
+)
+from banditto.actions.sets import ActionSet, ConvexSet
+from banditto.algebra import inner, largest
+from banditto.arrays import FloatArray
+from banditto.canonical import BITS, CanonicalActions, canonical
+from banditto.design.core_sets import Progress, Span, improved, solved, spanning, spanning_points
+from banditto.design.frank_wolfe import whitening
+from banditto.design.result import Design, aim, checked_accuracy, counts_of
+from banditto.design.whitening import Whitening
+from banditto.errors import InvalidArgument
+from banditto.exact import Real
+
+# A direction in which no action reaches beyond 2 d parts in 2^20 is taken for one in which there is none: rounding to
+# such parts alone can lift actions that span less by about sqrt(d) of them.
+_TOLERANCE = 2.0 * 2.0**-BITS
+_ROUNDING = 2.0**-40  # a residual below this is that of the arithmetic, not of the actions
+MOST_ROUNDS = 100
+
+
+def g_optimal_design(actions: Any, *, accuracy: Real = 0.01, progress: Progress | None = None) -> Design:
+    """A design with g <= (1 + accuracy) d for a K x d matrix, `FiniteActions` or an action set.
+
+    The answer says whether that was reached; g is an upper bound whatever it says.
+    """
+    wanted = checked_accuracy(accuracy)
+    if isinstance(actions, FiniteActions):
+        return _finite(actions.canonical, actions.arms, wanted, progress)
+    if isinstance(actions, ActionSet):
+        vertices = actions.vertices() if isinstance(actions, ConvexSet) else None
+        if vertices is None:
+            return _infinite(actions, wanted, progress)
+        design = _finite(canonical(vertices, bits=POINT_BITS), None, wanted, progress)
+        return replace(design, actions_digest=_set_digest(actions))
+    rounded = canonical(actions)
+    return _finite(rounded, tuple(range(rounded.points.shape[1])), wanted, progress)
+
+
+@dataclass(frozen=True)
+class _OverPoints:
+    """g by looking at every point."""
+
+    points: FloatArray
+    core: list[int]
+
+    def __call__(self, counts: Sequence[int]) -> float:
+        return Whitening.of(self.points[:, self.core], counts).largest(self.points)
+
+
+def _finite(
+    actions: CanonicalActions, arms: tuple[int, ...] | None, accuracy: float, progress: Progress | None
+) -> Design:
+    points, size = actions.points, 2.0**actions.bits
+    features = list(range(points.shape[0]))
+    residual = 0.0
+    while True:
+        span = spanning_points(points, _TOLERANCE * size * len(features))
+        residual = max(residual, span.residual / size)
+        if not span.absent:
+            break
+        kept = _kept_features(span)
+        features, points = [features[index] for index in kept], np.ascontiguousarray(points[kept])
+    solution = solved(points, span.chosen, aim(accuracy), progress)
+    certify = _OverPoints(points, solution.support)
+    counts = counts_of(solution.weights.tolist(), accuracy)
+    return Design(
+        arms=None if arms is None else tuple(arms[index] for index in solution.support),
+        actions=tuple(actions.action(index) for index in solution.support),
+        counts=counts,
+        g=certify(counts),
+        accuracy=accuracy,
+        features=tuple(features),
+        residual=residual if residual > _ROUNDING else 0.0,
+        iterations=solution.steps,
+        actions_digest=actions.digest,
+        certify=certify,
+    )
+
+
+def _kept_features(span: Span) -> list[int]:
+    """As many features as the span has dimensions, in which its vectors can still be told apart.
+
+    Vectors of the span are orthogonal to the absent directions, so the features that elimination pivots on in those
+    are determined by the other ones.
+    """
+    if not span.chosen:
+        raise InvalidArgument("actions", "nothing but zeros", "at least one action that is not zero")
+    rows = np.array(span.absent)
+    dropped = []
+    for step in range(rows.shape[0]):
+        place = largest(np.abs(rows[step:]).reshape(-1))
+        row, column = step + place // rows.shape[1], place % rows.shape[1]
+        rows[[step, row]] = rows[[row, step]]
+        rows[step + 1 :] -= (rows[step + 1 :, column] / rows[step, column])[:, None] * rows[step][None, :]
+        rows[step + 1 :, column] = 0.0
+        dropped.append(column)
+    return [feature for feature in range(rows.shape[1]) if feature not in dropped]
+
+
+@dataclass(frozen=True)
+class _OverSet:
+    """g by a certified bound over the set."""
+
+    actions: ScaledSet
+    core: FloatArray
+    accuracy: float
+
+    def __call__(self, counts: Sequence[int]) -> float:
+        white = Whitening.of(self.core, counts)
+        _, slabs = axis_points(self.actions, white.factor)
+        return white.certified(certified_bound(self.actions, white.factor, slabs, self.accuracy))
+
+
+def _infinite(actions: ActionSet, accuracy: float, progress: Progress | None) -> Design:
+    seen = ScaledSet(actions)
+    residual = 0.0
+    while True:
+        points: list[FloatArray] = []
+        span = spanning(partial(_reach, seen, points), seen.dimension, _TOLERANCE * seen.dimension)
+        residual = max(residual, span.residual)
+        if not span.absent:
+            break
+        seen.keep(_kept_features(span))
+    core, weights, steps = _columns(seen, np.array([points[index] for index in span.chosen]).T, aim(accuracy), progress)
+    certify = _OverSet(seen, core, accuracy)
+    counts = counts_of(weights.tolist(), accuracy)
+    return Design(
+        arms=None,
+        actions=tuple(seen.action(point) for point in core.T),
+        counts=counts,
+        g=certify(counts),
+        accuracy=accuracy,
+        features=tuple(seen.features),
+        residual=residual if residual > _ROUNDING else 0.0,
+        iterations=steps,
+        maximisations=seen.questions,
+        actions_digest=_set_digest(actions),
+        certify=certify,
+    )
+
+
+def _reach(seen: ScaledSet, points: list[FloatArray], direction: FloatArray) -> tuple[FloatArray, int]:
+    """The point that reaches farthest to either side of 0."""
+    ahead, behind = seen.maximise(direction), seen.maximise(-direction)
+    points.append(behind if abs(inner(behind, direction)) > abs(inner(ahead, direction)) else ahead)
+    return points[-1], len(points) - 1
+
+
+def _columns(
+    seen: ScaledSet, core: FloatArray, accuracy: float, progress: Progress | None
+) -> tuple[FloatArray, FloatArray, int]:
+    """Column generation: improve the weights on the points so far, then let those in that are worst under them."""
+    dimension, steps = seen.dimension, 0
+    core = np.ascontiguousarray(core)
+    weights = np.full(dimension, 1.0 / dimension)
+    if dimension == 1:
+        return core, weights, steps
+    for _ in range(MOST_ROUNDS):
+        weights, more = improved(core, weights, accuracy / 4)
+        steps += more
+        used = np.flatnonzero(weights)
+        core, weights = np.ascontiguousarray(core[:, used]), weights[used]
+        factor = whitening(core, weights)
+        added = _beyond(seen, factor, core, accuracy)
+        if not added:
+            break
+        if progress is not None:
+            progress(max(squared_norm(factor, point) for point in added) / dimension)
+        core = np.hstack([core, np.array(added).T])
+        weights = np.concatenate([weights, np.zeros(len(added))])
+    return core, weights, steps
+
+
+def _beyond(seen: ScaledSet, factor: FloatArray, core: FloatArray, accuracy: float) -> list[FloatArray]:
+    """Points with |X p|^2 beyond the target, worst first, 2 d of them at most; none if none are found."""
+    target = (1.0 + accuracy * 0.75) * seen.dimension
+    known = {point.tobytes() for point in np.ascontiguousarray(core.T)}
+    along_axes, slabs = axis_points(seen, factor)
+    worst = _worst(along_axes, target, known)
+    if not worst and certified_bound(seen, factor, slabs, accuracy) <= target:
+        return []
+    if not worst:
+        worst = _worst([climbed(seen, factor, start) for start in _distinct(along_axes)], target, known)
+    if not worst:
+        others = _distinct(mixed_points(seen, factor))
+        worst = _worst([climbed(seen, factor, start) for start in others], target, known)
+    return worst[: 2 * seen.dimension]
+
+
+def _worst(found: list[Found], target: float, known: set[bytes]) -> list[FloatArray]:
+    beyond = [f for f in _distinct(found) if f.value > target and f.point.tobytes() not in known]
+    return [f.point for f in sorted(beyond, key=lambda f: -f.value)]  # stable: the first found of ties is first
+
+
+def _distinct(found: list[Found]) -> list[Found]:
+    return list({f.point.tobytes(): f for f in found}.values())
+
+
+def _set_digest(actions: ActionSet) -> str:
+    """sha256 of what the set says of itself; of its class if it says nothing, the core set is in the design's own."""
+    says = actions.to_dict() if isinstance(actions, ConvexSet) else {"type": type(actions).__qualname__}
+    text = json.dumps(says, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii", "backslashreplace")).hexdigest()

@@ -1,0 +1,171 @@
+"""G-optimal design: which arms to pull, and how often, so that every arm's value is learnt equally well.
+
+Paper    Esfandiari et al. 2023, Lemmas 5, 7 and 8, Appendix F.
+Symbols  pi: design, V(pi): sum pi(a) a a', g(pi): max over all actions of a' V(pi)^-1 a, d: dimension of their span
+Departs  - pi consists of integer counts. They are rounded up from 64 |C| / accuracy parts, which costs a factor of at
+           most 1 + accuracy / 64 in g: no weight shrinks by more, hence V does not, hence V^-1 grows by no more.
+         - g is an upper bound for those very counts, not an estimate for the weights before rounding.
+         - Effective support (Lemma 8) is the mixture (pi + uniform on the core set) / 2: V is at least V(pi) / 2, so
+           g at most doubles, and every mass is at least 1 / (2 |C|).
+         - Actions that do not span are designed for inside their span, in as many of their features.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from banditto.errors import InvalidArgument
+from banditto.exact import Count, Real, integer, real
+from banditto.text import text_table
+
+MOST_PULLS = 10**18
+COARSEST, FINEST = 1000.0, 1e-8
+
+# g for the core set with other counts
+Certify = Callable[[Sequence[int]], float]
+
+
+class PullPlan(NamedTuple):
+    """How often to pull each action of the core set."""
+
+    pulls: tuple[int, ...]
+    digest: str
+
+    @property
+    def total(self) -> int:
+        """All pulls together."""
+        return sum(self.pulls)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """A design by integer counts, with a certified g.
+
+    `arms` are the numbers of the core set's actions, None for infinite sets; `actions` are their features, rounded as
+    they were used. `features` are those in which the design was made: all of them unless the actions do not span.
+    `residual` is how far, in units of its size, any action lies off the span.
+    """
+
+    arms: tuple[int, ...] | None
+    actions: tuple[tuple[float, ...], ...] = field(repr=False)
+    counts: tuple[int, ...]
+    g: float
+    accuracy: float
+    features: tuple[int, ...]
+    residual: float
+    iterations: int
+    maximisations: int = 0
+    actions_digest: str = field(repr=False)
+    certify: Certify = field(repr=False, compare=False)
+
+    @property
+    def dimension(self) -> int:
+        """The dimension of the actions' span."""
+        return len(self.features)
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """The mass of each action of the core set; they add up to 1."""
+        total = sum(self.counts)
+        return tuple(count / total for count in self.counts)
+
+    @property
+    def support(self) -> int:
+        """The size of the core set."""
+        return len(self.counts)
+
+    @property
+    def g_over_d(self) -> float:
+        """1 is optimal (Kiefer and Wolfowitz)."""
+        return self.g / self.dimension
+
+    @property
+    def target_met(self) -> bool:
+        """Whether g <= (1 + accuracy) d is certified."""
+        return self.g <= (1.0 + self.accuracy) * self.dimension
+
+    @property
+    def digest(self) -> str:
+        """sha256 of the actions, the core set and the counts."""
+        core: Any = [[value.hex() for value in action] for action in self.actions] if self.arms is None else self.arms
+        content = {"actions": self.actions_digest, "core": core, "counts": self.counts, "schema": 1}
+        return _sha256(content)
+
+    def plan(self, pulls: Count) -> PullPlan:
+        """At least `pulls` pulls in the proportions of the design: every share is rounded up."""
+        wanted, total = integer(pulls, "pulls", 1, MOST_PULLS), sum(self.counts)
+        each = tuple(-(-wanted * count // total) for count in self.counts)
+        return PullPlan(each, _sha256({"design": self.digest, "pulls": each}))
+
+    def effective(self) -> Design:
+        """Half of the mass spread evenly over the core set: no arm has less than 1 / (2 |C|), and g at most doubles."""
+        total = sum(self.counts)
+        counts = tuple(count * self.support + total for count in self.counts)
+        return replace(self, counts=counts, g=min(self.certify(counts), 2.0 * self.g))
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `banditto design --json` prints."""
+        return {
+            "arms": None if self.arms is None else list(self.arms),
+            "actions": [list(action) for action in self.actions],
+            "weights": list(self.weights),
+            "counts": list(self.counts),
+            "support": self.support,
+            "dimension": self.dimension,
+            "features": list(self.features),
+            "residual": self.residual,
+            "g": self.g,
+            "g_over_d": self.g_over_d,
+            "accuracy": self.accuracy,
+            "target_met": self.target_met,
+            "iterations": self.iterations,
+            "maximisations": self.maximisations,
+            "digest": self.digest,
+        }
+
+    def header(self, pulls: Sequence[int] | None = None) -> tuple[str, ...]:
+        """The columns of `rows`."""
+        return ("action" if self.arms is None else "arm", "weight", *(() if pulls is None else ("pulls",)), "features")
+
+    def rows(self, pulls: Sequence[int] | None = None) -> list[tuple[str, ...]]:
+        """The core set for people, with the pulls of a plan if they are given."""
+        names = range(self.support) if self.arms is None else self.arms
+        features = [" ".join(f"{value:>10.4g}" for value in action) for action in self.actions]
+        counts = [()] * self.support if pulls is None else [(f"{count:,}",) for count in pulls]
+        cells = zip(names, self.weights, counts, features, strict=True)
+        return [(str(name), f"{weight:.6f}", *count, values) for name, weight, count, values in cells]
+
+    def table(self) -> str:
+        """The core set and its weights."""
+        return text_table(self.header(), self.rows(), "rrl")
+
+
+def counts_of(weights: Sequence[float], accuracy: float) -> tuple[int, ...]:
+    """Weights in parts of a power of two, rounded up; 64 parts or more for an even share."""
+    mantissa, exponent = math.frexp(64 * len(weights) / min(accuracy, 1.0))
+    bits = exponent - (mantissa == 0.5)  # log2, rounded up
+    return tuple(math.ceil(math.ldexp(weight, bits)) for weight in weights)
+
+
+def aim(accuracy: float) -> float:
+    """The accuracy that the weights need so that the counts have `accuracy`."""
+    part = min(accuracy, 1.0) / 64
+    return ((1.0 + accuracy) / (1.0 + part) - 1.0) * (1.0 - 2.0**-20)
+
+
+def checked_accuracy(accuracy: Real) -> float:
+    """How far above its optimum d, relatively, g may be."""
+    number = real(accuracy, "accuracy")
+    if not FINEST <= number <= COARSEST:
+        raise InvalidArgument("accuracy", accuracy, f"a number from {FINEST} to {COARSEST:g}")
+    return number
+
+
+def _sha256(content: Any) -> str:
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
