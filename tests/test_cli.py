@@ -391,7 +391,7 @@ BAD: dict[str, dict[str, tuple[dict[str, str | None], str, str]]] = {
         "plot of three features": (
             {"": "three.csv", "plot": "a.png"},
             "--plot",
-            "3 features, of which the actions span 3",
+            "3 features",
         ),
         "unknown set": ({"": None, "action-set": "cube"}, "--action-set", "cube"),
         "set without dimension": ({"": None, "action-set": "ball"}, "--dimension", "nothing"),

@@ -25,7 +25,7 @@ from banditto.arrays import FloatArray
 from banditto.errors import InvalidArgument
 from banditto.exact import real
 
-MOST_CUTS = 60
+MOST_CUTS = 24
 # Relative: a constraint counts as kept, and a direction as zero, up to this. Far above rounding, far below a cut.
 TOLERANCE = 2.0**-36
 
@@ -71,19 +71,27 @@ class Ball(ConvexSet):
     def maximise(self, direction: Direction) -> Action:
         """The only maximiser, or where there are more (along a cut's own normal), the lexicographically largest."""
         wanted = checked_direction(direction, self.dimension)
-        objectives = [wanted, *np.eye(self.dimension)]
+        top = float(np.max(np.abs(wanted)))
+        objectives = [np.ldexp(wanted, -math.frexp(top)[1]), *np.eye(self.dimension)]  # so that no square overflows
         found = self._best(objectives, ())
         if found is None:
             raise empty("ball")
         return tuple(found.tolist())
 
     def _best(self, objectives: Sequence[FloatArray], fixed: tuple[int, ...]) -> FloatArray | None:
-        """The best action by the first objective that matters on the slice where the cuts `fixed` are tight."""
+        """The best action by the first objective that matters on the slice where the cuts `fixed` are tight.
+
+        An active-set method finds it in a few steps as a rule; where that goes in circles or ends on a flat slice, all
+        sets of tight cuts are tried, small ones first.
+        """
         others = [k for k in range(len(self.cuts)) if k not in fixed]
         for index, objective in enumerate(objectives):
             length = math.sqrt(inner(objective, objective))
             if length == 0.0 or self._slice(objective / length, fixed).flat:
                 continue
+            quick = self._guessed(objective / length, fixed)
+            if quick is not None:
+                return quick
             for size in range(min(len(others), self.dimension - len(fixed)) + 1):
                 for more in itertools.combinations(others, size):
                     tight = (*fixed, *more)
@@ -99,6 +107,26 @@ class Ball(ConvexSet):
             return None
         only = self._slice(np.zeros(self.dimension), fixed)
         return only.action if only.possible and self._holds(only.action) else None
+
+    def _guessed(self, objective: FloatArray, fixed: tuple[int, ...]) -> FloatArray | None:
+        """Let go of the cut that pulls the wrong way most, or else hold on to the one that is violated most."""
+        tight, seen = fixed, set[tuple[int, ...]]()
+        while tight not in seen:
+            seen.add(tight)
+            piece = self._slice(objective, tight)
+            if not piece.possible or piece.flat:
+                return None
+            pulls = piece.multipliers[len(fixed) :]
+            if pulls and min(pulls) < -TOLERANCE:
+                wrong = len(fixed) + pulls.index(min(pulls))
+                tight = (*tight[:wrong], *tight[wrong + 1 :])
+                continue
+            missed = [inner(np.array(cut.normal), piece.action) - cut.least for cut in self.cuts]
+            worst = missed.index(min(missed)) if missed else -1
+            if worst < 0 or missed[worst] >= -TOLERANCE * self.radius:
+                return piece.action
+            tight = (*fixed, *sorted({*tight[len(fixed) :], worst}))
+        return None
 
     def _slice(self, objective: FloatArray, tight: tuple[int, ...]) -> _Slice:
         """The best action of the ball where the given cuts are tight, and their multipliers.
