@@ -1,14 +1,15 @@
 """The vertex of a polytope that maximises a linear objective: exact, and the only one.
 
 When a whole face of {F a <= f} maximises <c, a>, which of its vertices a solver returns depends on the solver, on its
-starting point and on the machine. The vertex here is *the lexicographically largest maximiser*: the largest first
-coordinate among all maximisers, then the largest second one, and so on. That is one point, whoever computes it.
+starting point and on the machine. The vertex here is the *first* maximiser: of all maximisers the one with the largest
+<t, a>, t = (d, d - 1, ..., 1), and if that leaves several, of those the lexicographically largest. That is one point,
+whoever computes it. (t alone almost always decides, and a solver that is given c + a little t finds the vertex.)
 
 It is found by the dual simplex method in exact integer arithmetic, usually without a single pivot, because a floating
-point solver proposes the basis. The objective is (c, e_1, ..., e_d) in lexicographic order. A basis is d rows B of F;
-its multipliers are the columns of B^-1 read as (c . column, column): lexicographically positive for all d rows means
-that no other point of the polytope is as good, and since a column of B^-1 is not zero, no multiplier ever is. The dual
-is therefore never degenerate: every pivot makes progress, and the method ends.
+point solver proposes the basis. The objective is (c, t, e_1, ..., e_d) in lexicographic order. A basis is d rows B of
+F; its multipliers are the columns of B^-1 read as (c . column, t . column, column): lexicographically positive for all
+d rows means that no other point of the polytope is as good, and since a column of B^-1 is not zero, no multiplier
+ever is. The dual is therefore never degenerate: every pivot makes progress, and the method ends.
 
 Symbols  N: D B^-1, an integer matrix; D: |det B|, up to a common factor; x: vertex, times D
 """
@@ -42,6 +43,11 @@ class Vertex(NamedTuple):
     pivots: int
 
 
+def tie_breaker(dimension: int) -> range:
+    """t: what decides among maximisers."""
+    return range(dimension, 0, -1)
+
+
 def integer_row(row: Sequence[float], bound: float, number: int) -> HalfSpace:
     """A half-space given in floats, multiplied by the power of two that makes it integral: nothing is rounded."""
     ratios = [float(value).as_integer_ratio() for value in (*row, bound)]
@@ -53,7 +59,7 @@ def integer_row(row: Sequence[float], bound: float, number: int) -> HalfSpace:
 def maximiser(
     rows: Sequence[HalfSpace], reach: Sequence[int], proposed: Sequence[int], objective: Sequence[int]
 ) -> Vertex:
-    """The lexicographically largest maximiser of `objective` over the rows.
+    """The first maximiser of `objective` over the rows.
 
     `reach` bounds every |a_j| with room to spare; `proposed` are d row numbers, a guess that only saves pivots.
     """
@@ -136,11 +142,11 @@ def vertex_of(basis: Sequence[HalfSpace], columns: list[Row]) -> Row:
 
 
 def _key(column: Row, objective: Sequence[int]) -> Row:
-    return [dot(objective, column), *column]
+    return [dot(objective, column), dot(tie_breaker(len(column)), column), *column]
 
 
 def _zeros(column: Row) -> Row:
-    return [0] * (len(column) + 1)
+    return [0] * (len(column) + 2)
 
 
 def _wall(dimension: int, feature: int, reach: int) -> HalfSpace:

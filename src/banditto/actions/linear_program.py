@@ -10,13 +10,13 @@ from typing import Literal
 import highspy
 import numpy as np
 
-from banditto.actions.exact_simplex import Empty, Vertex, integer_row, maximiser
+from banditto.actions.exact_simplex import Empty, Vertex, integer_row, maximiser, tie_breaker
 from banditto.actions.filtering import settled
 from banditto.arrays import FloatArray
 from banditto.errors import BandittoError
 
 Trouble = Literal["empty", "unbounded"]
-# Towards the lexicographically largest maximiser, so that ties seldom need a pivot; too small to matter otherwise.
+# Towards the first maximiser, so that ties seldom need a pivot; too small to matter otherwise.
 _TILT = 2.0**-16
 
 
@@ -45,7 +45,7 @@ class LinearProgram:
         self.grid = [reach.bit_length() - 52 for reach in self._reach]
 
     def maximise(self, objective: FloatArray, *, cold: bool = False) -> Vertex:
-        """The lexicographically largest maximiser; `cold` forgets the solver's last basis (the answer is the same)."""
+        """The first maximiser (see `exact_simplex`); `cold` forgets the solver's last basis, for the same answer."""
         return self._exact(self._proposed(objective, cold), objective)
 
     def action(self, objective: FloatArray) -> tuple[float, ...]:
@@ -65,8 +65,8 @@ class LinearProgram:
 
     def _proposed(self, objective: FloatArray, cold: bool) -> highspy.HighsModelStatus:
         tilt = float(np.max(np.abs(objective))) * _TILT
-        steps = np.arange(self.dimension, 0, -1) / self.dimension
-        return self._solve(objective + tilt * steps, cold)
+        steps = np.array(tie_breaker(self.dimension)) / self.dimension
+        return self._solve(objective + (tilt or 1.0) * steps, cold)
 
     def _exact(self, status: highspy.HighsModelStatus, objective: FloatArray) -> Vertex:
         if status == highspy.HighsModelStatus.kInfeasible:

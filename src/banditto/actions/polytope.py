@@ -68,11 +68,11 @@ class Polytope(ConvexSet):
         return program
 
     def vertex(self, direction: Direction) -> Vertex:
-        """The lexicographically largest maximiser in exact fractions."""
+        """The first maximiser (see `exact_simplex`) in exact fractions."""
         return self.program.maximise(checked_direction(direction, self.dimension))
 
     def maximise(self, direction: Direction) -> Action:
-        """The lexicographically largest maximiser, each coordinate rounded once, to 52 places of its feature's size."""
+        """The first maximiser, each coordinate rounded once, to 52 binary places of its feature's size."""
         return self.program.action(checked_direction(direction, self.dimension))
 
     def cut(self, normal: Direction, least: float) -> Polytope:
