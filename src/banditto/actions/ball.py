@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from banditto.actions.ball_cuts import MOVED, Cuts, best, dot, is_best, many_digits, possible
 from banditto.actions.sets import (
     Action,
     ConvexSet,
@@ -26,8 +27,7 @@ from banditto.errors import InvalidArgument
 from banditto.exact import real
 
 MOST_CUTS = 24
-# Relative: a constraint counts as kept, and a direction as zero, up to this. Far above rounding, far below a cut.
-TOLERANCE = 2.0**-36
+_CLOSE = 2.0**-40  # relative: what floats leave to decimals
 
 
 class HalfSpace(NamedTuple):
@@ -72,93 +72,77 @@ class Ball(ConvexSet):
         """The only maximiser, or where there are more (along a cut's own normal), the lexicographically largest."""
         wanted = checked_direction(direction, self.dimension)
         top = float(np.max(np.abs(wanted)))
-        objectives = [np.ldexp(wanted, -math.frexp(top)[1]), *np.eye(self.dimension)]  # so that no square overflows
-        found = self._best(objectives, ())
+        scaled = np.ldexp(wanted, -math.frexp(top)[1])  # so that no square overflows
+        length = math.sqrt(inner(scaled, scaled))
+        if not self.cuts and length:
+            return tuple((scaled * (self.radius / length)).tolist())
+        with many_digits():
+            cuts = self._exact
+            objective = [Decimal(value) for value in scaled.tolist()]
+            found = None
+            tight = self._guessed(scaled / length) if length else None
+            if tight is not None:  # floats propose, decimals decide
+                size = dot(objective, objective).sqrt()
+                found = is_best(cuts, tight, [value / size for value in objective])
+            if found is None:
+                units = [[Decimal(int(i == j)) for j in range(self.dimension)] for i in range(self.dimension)]
+                found = best(cuts, [objective, *units])
         if found is None:
             raise empty("ball")
-        return tuple(found.tolist())
+        return tuple(float(value) + 0.0 for value in found)
 
-    def _best(self, objectives: Sequence[FloatArray], fixed: tuple[int, ...]) -> FloatArray | None:
-        """The best action by the first objective that matters on the slice where the cuts `fixed` are tight.
+    @cached_property
+    def _exact(self) -> Cuts:
+        radius = Decimal(self.radius)
+        normals = [[Decimal(value) for value in cut.normal] for cut in self.cuts]
+        with many_digits():
+            cuts = Cuts(normals, [Decimal(cut.least) for cut in self.cuts], radius)
+            if cuts.normals and not possible(cuts):
+                cuts = cuts._replace(leasts=[least - MOVED * radius for least in cuts.leasts])
+            return cuts
 
-        An active-set method finds it in a few steps as a rule; where that goes in circles or ends on a flat slice, all
-        sets of tight cuts are tried, small ones first.
-        """
-        others = [k for k in range(len(self.cuts)) if k not in fixed]
-        for index, objective in enumerate(objectives):
-            length = math.sqrt(inner(objective, objective))
-            if length == 0.0 or self._slice(objective / length, fixed).flat:
-                continue
-            quick = self._guessed(objective / length, fixed)
-            if quick is not None:
-                return quick
-            for size in range(min(len(others), self.dimension - len(fixed)) + 1):
-                for more in itertools.combinations(others, size):
-                    tight = (*fixed, *more)
-                    piece = self._slice(objective / length, tight)
-                    if not piece.possible or any(value < -TOLERANCE for value in piece.multipliers[len(fixed) :]):
-                        continue
-                    if piece.flat:  # the whole slice is as good: the next objective decides on it
-                        found = self._best(objectives[index + 1 :], tight)
-                        if found is not None:
-                            return found
-                    elif self._holds(piece.action):
-                        return piece.action
-            return None
-        only = self._slice(np.zeros(self.dimension), fixed)
-        return only.action if only.possible and self._holds(only.action) else None
-
-    def _guessed(self, objective: FloatArray, fixed: tuple[int, ...]) -> FloatArray | None:
-        """Let go of the cut that pulls the wrong way most, or else hold on to the one that is violated most."""
-        tight, seen = fixed, set[tuple[int, ...]]()
+    def _guessed(self, objective: FloatArray) -> tuple[int, ...] | None:
+        """The tight cuts: let go of the one that pulls the wrong way most, or else take the one that is missed most."""
+        tight: tuple[int, ...] = ()
+        seen = set[tuple[int, ...]]()
         while tight not in seen:
             seen.add(tight)
             piece = self._slice(objective, tight)
-            if not piece.possible or piece.flat:
+            if piece is None:
                 return None
-            pulls = piece.multipliers[len(fixed) :]
-            if pulls and min(pulls) < -TOLERANCE:
-                wrong = len(fixed) + pulls.index(min(pulls))
+            action, pulls = piece
+            if pulls and min(pulls) < 0.0:
+                wrong = pulls.index(min(pulls))
                 tight = (*tight[:wrong], *tight[wrong + 1 :])
                 continue
-            missed = [inner(np.array(cut.normal), piece.action) - cut.least for cut in self.cuts]
-            worst = missed.index(min(missed)) if missed else -1
-            if worst < 0 or missed[worst] >= -TOLERANCE * self.radius:
-                return piece.action
-            tight = (*fixed, *sorted({*tight[len(fixed) :], worst}))
+            missed = [inner(np.array(cut.normal), action) - cut.least for cut in self.cuts]
+            worst = missed.index(min(missed))
+            if missed[worst] >= -_CLOSE * self.radius:
+                return tight
+            tight = tuple(sorted({*tight, worst}))
         return None
 
-    def _slice(self, objective: FloatArray, tight: tuple[int, ...]) -> _Slice:
-        """The best action of the ball where the given cuts are tight, and their multipliers.
+    def _slice(self, objective: FloatArray, tight: tuple[int, ...]) -> tuple[FloatArray, list[float]] | None:
+        """The best action of the ball where the given cuts are tight, and their multipliers, in floats.
 
         Symbols  p: the slice's point nearest 0, q: the objective inside the slice, nu: multiplier of the ball
         """
-        radius, size = self.radius, len(tight)
-        normals = np.array([self.cuts[k].normal for k in tight]).reshape(size, self.dimension)
+        normals = np.array([self.cuts[k].normal for k in tight]).reshape(len(tight), self.dimension)
         least = np.array([self.cuts[k].least for k in tight])
         p, q, along, lower = np.zeros(self.dimension), objective, np.zeros(0), np.zeros((0, 0))
         if tight:
             across = np.ascontiguousarray(normals.T)
             found = cholesky(product(normals, across))
-            if found is None or float(np.min(np.diagonal(found))) < TOLERANCE:
-                return _Slice(False, False, objective, [])
+            if found is None:
+                return None
             lower, along = found, product(normals, objective)
             p = product(across, solved_lower(lower, least))
             q = objective - product(across, solved_lower(lower, along))
-        room = radius * radius - inner(p, p)
-        if room < -TOLERANCE * radius * radius:
-            return _Slice(False, False, objective, [])
-        room, length = math.sqrt(max(room, 0.0)), math.sqrt(inner(q, q))
-        flat = length <= TOLERANCE
-        action = p if flat else p + (room / length) * q
-        # a slice that only touches the ball is one point, and its multiplier may be as large as it has to be
-        nu = 0.0 if flat else length / max(room, TOLERANCE * radius)
-        multipliers = solved_lower(lower, nu * least - along) / (1.0 + nu * radius)
-        return _Slice(True, flat, action, multipliers.tolist())
-
-    def _holds(self, action: FloatArray) -> bool:
-        slack = TOLERANCE * self.radius
-        return all(inner(np.array(cut.normal), action) >= cut.least - slack for cut in self.cuts)
+        room, length = self.radius * self.radius - inner(p, p), math.sqrt(inner(q, q))
+        if room <= 0.0 or length <= _CLOSE:
+            return None
+        nu = length / math.sqrt(room)
+        return p + q / nu, solved_lower(lower, nu * least - along).tolist()
 
     def slabs(self) -> list[Slab]:
         """Every cut, up to the largest value of its normal."""
@@ -166,7 +150,7 @@ class Ball(ConvexSet):
         for cut in self.cuts:
             normal = np.array(cut.normal)
             high = inner(normal, np.array(self.maximise(normal)))
-            slack = 2 * TOLERANCE * self.radius
+            slack = _CLOSE * self.radius
             slabs.append(Slab(cut.normal, cut.least - slack, high + slack))
         return slabs
 
@@ -180,13 +164,6 @@ class Ball(ConvexSet):
         return {"type": self.name, "dimension": self.dimension, "radius": self.radius} | (
             {"cuts": cuts} if cuts else {}
         )
-
-
-class _Slice(NamedTuple):
-    possible: bool
-    flat: bool  # the objective is constant on the slice
-    action: FloatArray
-    multipliers: list[float]
 
 
 def _normalised(normal: FloatArray, least: float) -> HalfSpace:

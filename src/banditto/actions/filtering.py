@@ -3,8 +3,8 @@
 Given a basis B from a solver, floats with error bounds show, for most vertices, that all other rows hold strictly and
 that all multipliers are strictly positive: the vertex is then the only maximiser. Its coordinates are refined against
 exact residuals until they are known to 2^-90, which fixes how they round. Where a bound does not suffice (a tie, a row
-that is tight by accident, a coordinate half-way between two multiples), nothing is said and exact arithmetic decides.
-It does not matter that the inverse below comes from LAPACK: it is checked, and only what is certain is used.
+that is tight by accident, a coordinate that is 0 or half-way between two floats), nothing is said and exact arithmetic
+decides. It does not matter that the inverse below comes from LAPACK: it is checked, and only what is certain is used.
 """
 
 from __future__ import annotations
@@ -28,9 +28,8 @@ def settled(
     integers: Sequence[HalfSpace],
     basis: Sequence[int],
     objective: FloatArray,
-    grid: Sequence[int],
-) -> tuple[int, ...] | None:
-    """The maximiser in multiples of 2^grid, if `basis` holds it and floats can tell."""
+) -> tuple[float, ...] | None:
+    """The maximiser, every coordinate rounded once, if `basis` holds it and floats can tell."""
     size = rows.shape[1]
     held = rows[list(basis)]
     if np.count_nonzero(held) <= 4 * size:
@@ -59,7 +58,7 @@ def settled(
     lost = (size + 4) * _UNIT * (np.abs(rows) @ (np.abs(near) + 2.0**-80) + np.abs(bounds))
     if not np.all(slack[others] > lost[others] * 1.1):
         return None
-    return _rounded(point, doubt, grid)
+    return _rounded(point, doubt)
 
 
 def _refined(
@@ -83,14 +82,13 @@ def _refined(
     return point, float(np.max(np.abs(change))) * (error + 2.0**-40) * 4.0 + 2.0 ** (2 - _PLACES)
 
 
-def _rounded(point: list[int], doubt: float, grid: Sequence[int]) -> tuple[int, ...] | None:
-    """The multiples of 2^grid nearest to the point, unless the doubt leaves two possible."""
+def _rounded(point: list[int], doubt: float) -> tuple[float, ...] | None:
+    """The floats nearest to the point, unless the doubt leaves two possible, as it does next to 0."""
     margin = math.ceil(math.ldexp(doubt, _PLACES))
+    unit = 1 << _PLACES
     out = []
-    for value, exponent in zip(point, grid, strict=True):
-        shift = _PLACES + exponent
-        half = 1 << (shift - 1)
-        low, high = ((value + side * margin + half) >> shift for side in (-1, 1))
+    for value in point:
+        low, high = (value - margin) / unit, (value + margin) / unit  # Python rounds such quotients correctly
         if low != high:
             return None
         out.append(low)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from typing import Literal
 
 import highspy
@@ -15,7 +14,12 @@ from banditto.actions.filtering import settled
 from banditto.arrays import FloatArray
 from banditto.errors import BandittoError
 
-Trouble = Literal["empty", "unbounded"]
+Trouble = Literal["empty", "unbounded", "undecided"]
+_ANSWERED = (
+    highspy.HighsModelStatus.kOptimal,
+    highspy.HighsModelStatus.kUnbounded,
+    highspy.HighsModelStatus.kUnboundedOrInfeasible,
+)
 # Towards the first maximiser, so that ties seldom need a pivot; too small to matter otherwise.
 _TILT = 2.0**-16
 
@@ -42,26 +46,21 @@ class LinearProgram:
         self.matrix, self.bounds = rows, bounds
         self._solver = _model(rows, bounds)
         self._reach = self._measured()
-        self.grid = [reach.bit_length() - 52 for reach in self._reach]
 
     def maximise(self, objective: FloatArray, *, cold: bool = False) -> Vertex:
         """The first maximiser (see `exact_simplex`); `cold` forgets the solver's last basis, for the same answer."""
         return self._exact(self._proposed(objective, cold), objective)
 
     def action(self, objective: FloatArray) -> tuple[float, ...]:
-        """The same vertex, each coordinate rounded once, to 52 binary places of the size of its feature."""
+        """The same vertex, each coordinate rounded once, to the nearest float."""
         status = self._proposed(objective, cold=False)
         basis = self._basis()
         if status == highspy.HighsModelStatus.kOptimal and basis:
-            multiples = settled(self.matrix, self.bounds, self.rows, basis, objective, self.grid)
-            if multiples is not None:
+            found = settled(self.matrix, self.bounds, self.rows, basis, objective)
+            if found is not None:
                 self.solved += 1
-                return tuple(math.ldexp(value, e) for value, e in zip(multiples, self.grid, strict=True))
-        point = self._exact(status, objective).point
-        return tuple(
-            math.ldexp(math.floor(value / Fraction(2) ** e + Fraction(1, 2)), e)
-            for value, e in zip(point, self.grid, strict=True)
-        )
+                return found
+        return tuple(float(value) for value in self._exact(status, objective).point)
 
     def _proposed(self, objective: FloatArray, cold: bool) -> highspy.HighsModelStatus:
         tilt = float(np.max(np.abs(objective))) * _TILT
@@ -106,6 +105,8 @@ class LinearProgram:
                 status = self._solve(objective, cold=True)
                 if status == highspy.HighsModelStatus.kInfeasible:
                     raise NoMaximum("empty", "no action satisfies all rows")
+                if status not in _ANSWERED:
+                    raise NoMaximum("undecided", f"HiGHS stopped with {status.name}; rescale the rows")
                 if status != highspy.HighsModelStatus.kOptimal:
                     side = "above" if sign > 0 else "below"
                     raise NoMaximum("unbounded", f"feature {feature} is not bounded from {side}")

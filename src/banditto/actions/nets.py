@@ -17,7 +17,7 @@ from banditto.arrays import FloatArray
 from banditto.errors import InvalidArgument
 from banditto.exact import Real, real
 
-MOST_STRIPS = 2000
+MOST_STRIPS, MOST_POINTS = 2000, 1_000_000
 _STRIP = 2.0 / math.sqrt(5.0)  # of the radius: the diagonal of a strip's width and half of it is the radius
 
 
@@ -46,7 +46,10 @@ def net(actions: ActionSet, radius: Real) -> FloatArray:
         right = low[0] + (high[0] - low[0]) * (k + 1) / strips
         strip = actions.cut(first, left) if k else actions
         strip = strip.cut(-first, -right) if k + 1 < strips else strip
-        points += _along(strip.maximise(-up), strip.maximise(up), step)
+        bottom, top = strip.maximise(-up), strip.maximise(up)
+        if len(points) + (top[1] - bottom[1]) / step > MOST_POINTS:
+            raise InvalidArgument("radius", radius, f"a radius with a net of at most {MOST_POINTS:,} actions")
+        points += _along(bottom, top, step)
     return np.array(points)
 
 

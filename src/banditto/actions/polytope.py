@@ -72,7 +72,7 @@ class Polytope(ConvexSet):
         return self.program.maximise(checked_direction(direction, self.dimension))
 
     def maximise(self, direction: Direction) -> Action:
-        """The first maximiser, each coordinate rounded once, to 52 binary places of its feature's size."""
+        """The first maximiser, each coordinate rounded once, to the nearest float."""
         return self.program.action(checked_direction(direction, self.dimension))
 
     def cut(self, normal: Direction, least: float) -> Polytope:
@@ -88,6 +88,8 @@ class Polytope(ConvexSet):
     def _vertices(self) -> FloatArray | None:
         count, dimension = self.rows.shape
         most = min(MOST_BASES, _VERTEX_WORK // (count * dimension * dimension))
+        if most <= dimension:
+            return None
         found = all_vertices(self.program.rows, self.program.maximise(np.zeros(dimension)), most)
         return None if found is None else np.array([[float(value) for value in point] for point in found])
 
@@ -108,8 +110,8 @@ class Polytope(ConvexSet):
 
     def _lowest(self, row: FloatArray) -> float:
         """A float at most the smallest <row, a>, and hardly less."""
-        lowest = inner(row, np.array(self.program.action(-row)))
-        return lowest - 2.0**-45 * inner(np.abs(row), np.ldexp(1.0, np.array(self.program.grid) + 52))
+        action = np.array(self.program.action(-row))
+        return inner(row, action) - 2.0**-45 * inner(np.abs(row), np.abs(action))
 
     def to_dict(self) -> dict[str, Any]:
         """Name, rows and bounds."""

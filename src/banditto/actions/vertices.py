@@ -36,7 +36,7 @@ def all_vertices(rows: Sequence[HalfSpace], first: Vertex, most: int = MOST_BASE
                 changed = (*basis[:leaving], entering, *basis[leaving + 1 :])
                 key = tuple(sorted(changed))
                 if key not in seen:
-                    if len(seen) == most:
+                    if len(seen) >= most:
                         return None
                     seen.add(key)
                     waiting.append((changed, *exchanged(columns, scale, products[entering], leaving)))

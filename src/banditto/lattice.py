@@ -1,0 +1,129 @@
+"""The lattice A_d*, scaled to cells of volume 1: rounding in d dimensions with cells that are nearly balls.
+
+A_d* is what is left of the integer points of d + 1 dimensions when the direction (1, ..., 1) is projected away. Cells
+(permutohedra) have a small surface and a small radius for their volume: noise seldom carries a point across a surface,
+and a point is never far from the centre of its cell. For d = 1 they are intervals, for d = 2 regular hexagons.
+
+Symbols  n: d + 1; k: an integer point of n dimensions, the same cell as k + (1, ..., 1); y: a point of the hyperplane
+Sources  Conway and Sloane 1982; nearest point: McKilliam, Clarkson and Quinn 2008.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from banditto.algebra import product
+from banditto.arrays import FloatArray, IntArray
+from banditto.exact import PI, float_above, precise
+
+
+class Cells(NamedTuple):
+    """The cells of some points: integers that name them, (point, d); their centres; the distance to the surface."""
+
+    names: IntArray
+    centres: FloatArray
+    margins: FloatArray
+
+
+def surface(dimension: int) -> Decimal:
+    """The surface of a cell of volume 1.
+
+    A permutohedron of n dimensions has volume n^(n - 3/2), and for each k of its n coordinates a face that is the
+    product of two smaller ones.
+    """
+    with precise():
+        n = Decimal(dimension + 1)
+        volume = n ** (n - Decimal("1.5"))
+        faces = Decimal(0)
+        for k in range(1, dimension + 1):
+            own, other = (Decimal(size) ** (Decimal(size) - Decimal("1.5")) for size in (k, dimension + 1 - k))
+            faces += math.comb(dimension + 1, k) * own * other
+        return faces / volume * volume ** (Decimal(1) / dimension)
+
+
+def radius(dimension: int) -> Decimal:
+    """The largest distance of a point from the centre of its cell."""
+    with precise():
+        d = Decimal(dimension)
+        return (d * (d + 2) / (12 * (d + 1))).sqrt() * scale(dimension)
+
+
+def scale(dimension: int) -> Decimal:
+    """Of the projection of the integer points, to cells of volume 1."""
+    with precise():
+        return Decimal(dimension + 1) ** (Decimal(1) / (2 * dimension))
+
+
+def ball_surface(dimension: int) -> Decimal:
+    """The surface of a ball of volume 1: no cell can have less."""
+    with precise():
+        half = Decimal(dimension) / 2
+        # volume of the unit ball: pi^(d/2) / gamma(d/2 + 1), by its recursion
+        volume = Decimal(1) if dimension % 2 == 0 else Decimal(2)
+        for k in range(2 + dimension % 2, dimension + 1, 2):
+            volume *= 2 * PI / k
+        return 2 * half * volume ** (1 / Decimal(dimension))
+
+
+@lru_cache(maxsize=64)
+def hyperplane(dimension: int) -> FloatArray:
+    """(n, d): orthonormal columns that are orthogonal to (1, ..., 1) (Helmert's)."""
+    out = np.zeros((dimension + 1, dimension))
+    for k in range(1, dimension + 1):
+        length = math.sqrt(k * (k + 1))
+        out[:k, k - 1] = 1.0 / length
+        out[k, k - 1] = -k / length
+    out.setflags(write=False)
+    return out
+
+
+def nearest(points: FloatArray) -> Cells:
+    """The cells that hold the points (point, d)."""
+    dimension = points.shape[1]
+    n, size = dimension + 1, float(scale(dimension))
+    basis = hyperplane(dimension)
+    y = product(points, np.ascontiguousarray(basis.T)) / size  # (point, n)
+    k = np.floor(y + 0.5)
+    rest = y - k
+    # the nearest point rounds every coordinate, and then up instead where the most is left: n candidates
+    order = np.argsort(-rest, axis=1, kind="stable")
+    falling = np.take_along_axis(rest, order, axis=1)
+    gained = np.cumsum(falling, axis=1)  # cumulative sums are made one after the other
+    up = np.arange(n)
+    taken = np.concatenate([np.zeros((len(y), 1)), gained[:, :-1]], axis=1)
+    left = gained[:, -1:] - up
+    distance = up - 2.0 * taken - left * left / n  # less what all candidates have in common
+    ranks = np.argsort(order, axis=1, kind="stable")
+    k += ranks < np.argmin(distance, axis=1)[:, None]
+    names = (k - k[:, -1:]).astype(np.int64)[:, :-1]
+    means = np.cumsum(k, axis=1)[:, -1:] / n
+    centres = product(k - means, basis) * size
+    return Cells(names, centres, _margins(y - (k - means)) * size)
+
+
+def _margins(residues: FloatArray) -> FloatArray:
+    """How far points are from the surface of their cell: its faces lie across sums of the largest j coordinates."""
+    n = residues.shape[1]
+    j = np.arange(1, n)
+    square = j * (n - j) / n
+    largest = np.cumsum(-np.sort(-residues, axis=1), axis=1)[:, :-1]
+    gaps = (square / 2.0 - largest) / np.sqrt(square)
+    margins: FloatArray = np.min(gaps, axis=1)
+    return margins
+
+
+def shift(uniforms: FloatArray) -> FloatArray:
+    """Uniform numbers (point, d) as points that are uniform on a cell of the lattice, up to the lattice itself."""
+    dimension = uniforms.shape[1]
+    return product(uniforms, np.ascontiguousarray(hyperplane(dimension)[:dimension])) * float(scale(dimension))
+
+
+def rounding_constant(dimension: int) -> float:
+    """surface / sqrt 2; times s: how likely two points of covariance at most s^2 have different cells, at most."""
+    with precise():
+        return float_above(surface(dimension) / Decimal(2).sqrt())
