@@ -374,6 +374,20 @@ def test_many_cuts_are_no_trouble() -> None:
         ball.cut(normals[-1], float(normals[-1] @ inside) + 1.5)
 
 
+def test_equations_and_rows_of_any_size() -> None:
+    """Sets with equations, whose slabs have no width, and rows that a solver would take for zeros or for infinity."""
+    cube = bd.Box(low=(0.0,) * 12, high=(1.0,) * 12).polytope()
+    halves = cube.cut((1.0,) * 12, 6.0).cut((-1.0,) * 12, -6.0)
+    design = bd.g_optimal_design(halves, accuracy=1.0)
+    some = np.array([halves.maximise(direction) for direction in coins(100, 12, 1)])
+    assert largest_norm(design, some) <= design.g <= 12 * design.dimension
+    for size in (1e-12, 1e12):
+        rows = np.vstack([np.eye(2), -np.eye(2)]) * size
+        assert bd.Polytope(rows=rows, bounds=[0.5 * size] * 4).maximise((1.0, -1.0)) == (0.5, -0.5)
+    tiny = bd.Polytope(rows=np.vstack([np.eye(2), -np.eye(2)]), bounds=[1e-12] * 4)
+    assert tiny.maximise((1.0, -1.0)) == (1e-12, -1e-12)
+
+
 def test_finite_actions() -> None:
     arms = bd.FiniteActions([[0.5, 0.0], [0.0, 0.5], [0.5, 0.0], [-0.5, 0.25]])
     assert (len(arms), arms.dimension, arms.arms) == (4, 2, (0, 1, 2, 3))
@@ -437,6 +451,8 @@ def test_sets_are_read_back_from_what_they_say(name: str, tmp_path: Path) -> Non
     (lambda: bd.Polytope(rows=[[1.0, 0.0], [0.0, 1.0]], bounds=(1.0, 1.0)), "(feature 0 is not bounded from below)"),
     (lambda: bd.Polytope(rows=[[1.0, 0.0], [-1.0, 0.0]], bounds=(1.0, 1.0)), "unbounded set (feature 1 is"),
     (lambda: bd.Polytope(rows=[[0.0, 0.0]], bounds=(1.0,)), "not all 0"),
+    (lambda: bd.Ball(dimension=2).cut((1e-320, 0.0), 0.0), "normal: got numbers up to"),
+    (lambda: bd.net(bd.Ball(dimension=2), 5e-324), "radius: got 5e-324"),
     (lambda: bd.Polytope(rows=[[1.0], [-1.0]], bounds=(1.0, -2.0)), "empty set (no action satisfies all rows)"),
     (lambda: bd.Polytope(rows=[[1.0], [-1.0]], bounds=(1.0, -1.0 - 2.0**-50)), "empty set (no action"),
     (lambda: bd.Polytope(rows=[[1.0], [-1.0]], bounds=(1.0,)), "bounds: got 1 numbers, allowed: 2, one per row"),

@@ -258,6 +258,7 @@ def test_an_accuracy_that_cannot_be_reached_is_said() -> None:
     ("arms", "one row of finite numbers per action"),
     (None, "one row of finite numbers per action"),
     (np.zeros((2, 501)), "at most 500 features"),
+    ([[1.7e308, 1.0]], "numbers up to 1.7e+308"),
 ])  # fmt: skip
 def test_bad_arms(actions: Any, said: str) -> None:
     with pytest.raises(bd.InvalidArgument) as error:

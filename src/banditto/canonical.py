@@ -23,6 +23,7 @@ BITS = 20
 # one lab and 0.9999999999999999 in another must come to the same scale.
 _OFF_POWERS = 0.7
 MOST_FEATURES, MOST_NUMBERS = 500, 10**8
+SMALLEST, LARGEST = 1e-100, 1e100  # of the largest number, so that no scale overflows
 _ALLOWED = "one row of finite numbers per action, rows of one length"
 
 
@@ -82,6 +83,9 @@ def checked_matrix(actions: Any, argument: str) -> FloatArray:
     if matrix.shape[1] > MOST_FEATURES or matrix.size > MOST_NUMBERS:
         given = f"{matrix.shape[0]} x {matrix.shape[1]} numbers"
         raise InvalidArgument(argument, given, f"at most {MOST_FEATURES} features and {MOST_NUMBERS:,} numbers")
+    largest = float(np.max(np.abs(matrix)))
+    if math.isfinite(largest) and not (largest == 0.0 or SMALLEST <= largest <= LARGEST):
+        raise InvalidArgument(argument, f"numbers up to {largest:.3g}", f"numbers up to {SMALLEST:g} to {LARGEST:g}")
     finite = np.isfinite(matrix)
     if not finite.all():
         row, column = (int(index) for index in np.argwhere(~finite)[0])

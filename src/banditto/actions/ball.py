@@ -167,8 +167,9 @@ class Ball(ConvexSet):
 
 
 def _normalised(normal: FloatArray, least: float) -> HalfSpace:
-    scale = 2.0 ** -math.frexp(float(np.max(np.abs(normal))))[1]  # exact, so that no square overflows
-    length = math.sqrt(inner(normal * scale, normal * scale))
-    if abs(length / scale - 1.0) < 2.0**-48:  # it is one already: what was written is read back as it was
-        return HalfSpace(tuple(normal.tolist()), least)
-    return HalfSpace(tuple((normal * scale / length).tolist()), least * scale / length)
+    exponent = math.frexp(float(np.max(np.abs(normal))))[1]
+    scaled = np.ldexp(normal, -exponent)  # exact, and no square overflows
+    length = math.sqrt(inner(scaled, scaled))
+    if exponent in (0, 1) and abs(math.ldexp(length, exponent) - 1.0) < 2.0**-48:
+        return HalfSpace(tuple(normal.tolist()), least)  # it is one already: what was written is read back as it was
+    return HalfSpace(tuple((scaled / length).tolist()), least / length * 2.0 ** -max(-900, min(900, exponent)))

@@ -27,6 +27,10 @@ class Empty(Exception):
     """No point satisfies all rows."""
 
 
+class Beyond(Exception):
+    """The maximum lies outside the box that was said to hold the polytope."""
+
+
 class HalfSpace(NamedTuple):
     """<row, a> <= bound, in integers; `number` is its place among the polytope's rows, or -1 for a safety row."""
 
@@ -83,7 +87,7 @@ def maximiser(
         columns, scale = _pivot(basis, columns, scale, entering, objective)
         pivots += 1
     if any(half.number < 0 for half in basis):
-        raise ValueError("the polytope reaches beyond its box")  # the caller measured the box with room to spare
+        raise Beyond
     return Vertex(tuple(Fraction(value, scale) for value in point), tuple(half.number for half in basis), pivots)
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 import highspy
 import numpy as np
 
-from banditto.actions.exact_simplex import Empty, Vertex, integer_row, maximiser, tie_breaker
+from banditto.actions.exact_simplex import Beyond, Empty, Vertex, integer_row, maximiser, tie_breaker
 from banditto.actions.filtering import settled
 from banditto.arrays import FloatArray
 from banditto.errors import BandittoError
@@ -44,7 +44,9 @@ class LinearProgram:
         pairs = zip(rows.tolist(), bounds.tolist(), strict=True)
         self.rows = [integer_row(row, bound, number) for number, (row, bound) in enumerate(pairs)]
         self.matrix, self.bounds = rows, bounds
-        self._solver = _model(rows, bounds)
+        # the solver drops entries below 1e-9 and takes 1e20 for infinite: rows are brought to size 1, which is exact
+        exponents = -np.frexp(np.max(np.abs(rows), axis=1))[1]
+        self._solver = _model(np.ldexp(rows, exponents[:, None]), np.ldexp(bounds, exponents))
         self._reach = self._measured()
 
     def maximise(self, objective: FloatArray, *, cold: bool = False) -> Vertex:
@@ -75,6 +77,8 @@ class LinearProgram:
             vertex = maximiser(self.rows, self._reach, self._basis(), integer_row(objective.tolist(), 0.0, -1).row)
         except Empty:
             raise NoMaximum("empty", "no action satisfies all rows") from None
+        except Beyond:
+            raise NoMaximum("unbounded", "or too large for the solver to tell; rescale the rows") from None
         self.pivots += vertex.pivots
         return vertex
 

@@ -34,9 +34,10 @@ def net(actions: ActionSet, radius: Real) -> FloatArray:
     step = distance * (1.0 - 2.0**-20) * (2.0 if actions.dimension == 1 else _STRIP)
     first = np.eye(actions.dimension)[0]
     low, high = actions.maximise(-first), actions.maximise(first)
-    strips = max(1, math.ceil((high[0] - low[0]) / step))
+    wanted = (high[0] - low[0]) / step if step > 0.0 else math.inf
+    strips = max(1, math.ceil(min(wanted, MOST_STRIPS + 1.0)))
     if strips > MOST_STRIPS:
-        raise InvalidArgument("radius", radius, f"at least {(high[0] - low[0]) / (step / distance * MOST_STRIPS):.3g}")
+        raise InvalidArgument("radius", radius, f"at least {(high[0] - low[0]) / MOST_STRIPS:.3g}")
     if actions.dimension == 1:
         return np.array([[low[0] + (high[0] - low[0]) * (k + 0.5) / strips] for k in range(strips)])
     points: list[tuple[float, ...]] = []

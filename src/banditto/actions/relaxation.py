@@ -2,7 +2,8 @@
 
 Maximising a convex quadratic over a polytope is NP-hard, so a certified bound has to be a relaxation. The one that the
 design pages suggest adds up the largest squares of d linear functions and is off by a factor of up to d. This one
-contains it and, for sets that are symmetric about 0, is off by at most pi/2 (Nesterov 1998).
+contains it. For boxes around 0 it is off by at most pi/2 (Nesterov 1998), for other polytopes that are symmetric about
+0 by a factor that grows like the logarithm of their number of rows (Nemirovski, Roos and Terlaky 1999).
 
 Let y = (1, X a). A slab low <= <n, a> <= high says (w . y)^2 <= 1 for a vector w, a ball says |W' y|^2 <= 1. If mu and
 nu >= 0 satisfy
@@ -28,7 +29,7 @@ from banditto.arrays import FloatArray
 
 COARSE = 0.002  # relative: the bound is this close, or as close as it is asked to be, to the best of its kind
 MOST_STEPS = 200
-_THIN = 2.0**-30  # slabs thinner than this, against the size of the numbers in them, are widened to it
+_THIN = 2.0**-12  # slabs thinner than this, against the size of the numbers in them, are widened to it
 _SLACK = 2.0**-40
 
 
@@ -140,6 +141,8 @@ def _centred(constraints: Constraints, values: FloatArray, sharpness: float) -> 
 
 def _by_owner(table: FloatArray, constraints: Constraints) -> FloatArray:
     """Columns added up by the constraint that they belong to, from first to last."""
+    if constraints.number == len(constraints.owners):
+        return table.copy()
     out = np.zeros((table.shape[0], constraints.number))
     for column, owner in enumerate(constraints.owners):
         out[:, owner] += table[:, column]

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from banditto.arrays import FloatArray
-from banditto.canonical import MOST_FEATURES
+from banditto.canonical import LARGEST, MOST_FEATURES, SMALLEST
 from banditto.errors import InvalidArgument
 from banditto.exact import Count, Real, integer, real
 
@@ -88,8 +88,12 @@ def checked_direction(direction: Direction, dimension: int, argument: str = "dir
 def checked_cut(normal: Direction, least: Real, dimension: int) -> tuple[FloatArray, float]:
     """A half-space <normal, a> >= least."""
     values = checked_direction(normal, dimension, "normal")
-    if not values.any():
-        raise InvalidArgument("normal", "all zeros", "a vector that is not zero")
+    largest = float(np.max(np.abs(values)))
+    if not SMALLEST <= largest <= LARGEST:
+        given = "all zeros" if largest == 0.0 else f"numbers up to {largest:.3g}"
+        raise InvalidArgument(
+            "normal", given, f"a vector that is not zero, its numbers up to {SMALLEST:g} to {LARGEST:g}"
+        )
     return values, real(least, "least")
 
 
