@@ -136,7 +136,7 @@ def _draw(path: Path, found: Design, actions: FiniteActions | ConvexSet) -> None
 def _table(found: Design, pulls: tuple[int, ...] | None) -> str:
     met = "met" if found.target_met else "not certified"
     facts = [
-        ("core set", f"{found.support} actions"),
+        ("core set", f"{found.support} action{'s' if found.support > 1 else ''}"),
         ("g/d", f"{found.g_over_d:.8g} (1 is optimal; asked for {1 + found.accuracy:.8g}: {met})"),
         ("dimension", f"{found.dimension} of {len(found.actions[0])} features are spanned"),
         ("iterations", str(found.iterations)),
