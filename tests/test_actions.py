@@ -384,6 +384,10 @@ def test_equations_and_rows_of_any_size() -> None:
     for size in (1e-12, 1e12):
         rows = np.vstack([np.eye(2), -np.eye(2)]) * size
         assert bd.Polytope(rows=rows, bounds=[0.5 * size] * 4).maximise((1.0, -1.0)) == (0.5, -0.5)
+    steep = bd.Polytope(
+        rows=[[-3600.0, -0.2], [980.0, -0.067], [5500.0, -0.012], [0.0, 0.074]], bounds=(-0.67, 0.41, 1.9, 0.86)
+    )
+    assert steep.maximise((0.0, 1.0))[1] == 0.86 / 0.074
     tiny = bd.Polytope(rows=np.vstack([np.eye(2), -np.eye(2)]), bounds=[1e-12] * 4)
     assert tiny.maximise((1.0, -1.0)) == (1e-12, -1e-12)
 

@@ -53,6 +53,7 @@ def canonical(actions: Any, argument: str = "actions", bits: int = BITS) -> Cano
         np.rint(column, out=column)
         column += 0.0  # -0 becomes 0
         exponents.append(exponent)
+    points.setflags(write=False)
     return CanonicalActions(points, tuple(exponents), digest_of(points, exponents), bits)
 
 
@@ -85,7 +86,11 @@ def checked_matrix(actions: Any, argument: str) -> FloatArray:
         raise InvalidArgument(argument, given, f"at most {MOST_FEATURES} features and {MOST_NUMBERS:,} numbers")
     largest = float(np.max(np.abs(matrix)))
     if math.isfinite(largest) and not (largest == 0.0 or SMALLEST <= largest <= LARGEST):
-        raise InvalidArgument(argument, f"numbers up to {largest:.3g}", f"numbers up to {SMALLEST:g} to {LARGEST:g}")
+        raise InvalidArgument(
+            argument,
+            f"numbers up to {largest:.3g}",
+            f"numbers of which the largest is from {SMALLEST:g} to {LARGEST:g}",
+        )
     finite = np.isfinite(matrix)
     if not finite.all():
         row, column = (int(index) for index in np.argwhere(~finite)[0])

@@ -12,6 +12,7 @@ import numpy as np
 from banditto.actions.polytope import Polytope
 from banditto.actions.sets import Action, ConvexSet, Direction, Slab, checked_cut, checked_dimension, checked_direction
 from banditto.arrays import FloatArray
+from banditto.canonical import LARGEST
 from banditto.errors import InvalidArgument
 from banditto.exact import Count, real
 
@@ -35,6 +36,8 @@ class Box(ConvexSet):
         if len(low) != len(high) or not low:
             raise InvalidArgument("high", f"{len(high)} numbers", f"as many as low has ({len(low)}), at least one")
         object.__setattr__(self, "dimension", checked_dimension(len(low)))
+        if max(map(abs, (*low, *high))) > LARGEST:
+            raise InvalidArgument("high", max(map(abs, (*low, *high))), f"numbers up to {LARGEST:g}")
         for feature, (a, b) in enumerate(zip(low, high, strict=True)):
             if a > b:
                 raise InvalidArgument("high", f"{b} for feature {feature}", f"at least low, which is {a}")
@@ -42,8 +45,9 @@ class Box(ConvexSet):
     @classmethod
     def unit(cls, dimension: Count) -> Box:
         """The largest cube around 0 in the unit ball whose sides end after 40 binary places."""
-        side = math.isqrt((1 << 80) // checked_dimension(dimension)) / (1 << 40)
-        return cls(low=(-side,) * int(dimension), high=(side,) * int(dimension))
+        features = checked_dimension(dimension)
+        side = math.isqrt((1 << 80) // features) / (1 << 40)
+        return cls(low=(-side,) * features, high=(side,) * features)
 
     def maximise(self, direction: Direction) -> Action:
         """The corner that the signs point to; where a sign is 0, the upper bound."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from banditto.actions.exact_simplex import Beyond, Empty, Vertex, integer_row, maximiser, tie_breaker
 from banditto.actions.filtering import settled
-from banditto.arrays import FloatArray
+from banditto.arrays import FloatArray, IntArray
 from banditto.errors import BandittoError
 
 Trouble = Literal["empty", "unbounded", "undecided"]
@@ -44,9 +44,9 @@ class LinearProgram:
         pairs = zip(rows.tolist(), bounds.tolist(), strict=True)
         self.rows = [integer_row(row, bound, number) for number, (row, bound) in enumerate(pairs)]
         self.matrix, self.bounds = rows, bounds
-        # the solver drops entries below 1e-9 and takes 1e20 for infinite: rows are brought to size 1, which is exact
-        exponents = -np.frexp(np.max(np.abs(rows), axis=1))[1]
-        self._solver = _model(np.ldexp(rows, exponents[:, None]), np.ldexp(bounds, exponents))
+        # the solver drops entries below 1e-9 and takes 1e20 for infinite: rows and features are brought to size 1
+        by_row, self._by_feature = _balanced(rows)
+        self._solver = _model(np.ldexp(rows, by_row[:, None] + self._by_feature), np.ldexp(bounds, by_row))
         self._reach = self._measured()
 
     def maximise(self, objective: FloatArray, *, cold: bool = False) -> Vertex:
@@ -71,7 +71,7 @@ class LinearProgram:
 
     def _exact(self, status: highspy.HighsModelStatus, objective: FloatArray) -> Vertex:
         if status == highspy.HighsModelStatus.kInfeasible:
-            raise NoMaximum("empty", "no action satisfies all rows")
+            raise self._without_actions()
         self.solved += 1
         try:
             vertex = maximiser(self.rows, self._reach, self._basis(), integer_row(objective.tolist(), 0.0, -1).row)
@@ -85,7 +85,11 @@ class LinearProgram:
     def _solve(self, objective: FloatArray, cold: bool) -> highspy.HighsModelStatus:
         if cold:
             self._solver.clearSolver()
-        self._solver.changeColsCost(self.dimension, np.arange(self.dimension, dtype=np.int32), objective)
+        costs = np.ldexp(objective, self._by_feature)
+        top = math.frexp(float(np.max(np.abs(costs))))[1]
+        self._scale = -top  # costs of size 1 too: the solver's tolerances are absolute
+        scaled = np.ldexp(costs, -top)
+        self._solver.changeColsCost(self.dimension, np.arange(self.dimension, dtype=np.int32), scaled)
         self._solver.run()
         status = self._solver.getModelStatus()
         if status == highspy.HighsModelStatus.kUnboundedOrInfeasible and not cold:
@@ -98,6 +102,16 @@ class LinearProgram:
         held = [k for k, status in enumerate(self._solver.getBasis().row_status) if status != basic]
         return held if len(held) == self.dimension else ()
 
+    def _without_actions(self) -> NoMaximum:
+        """What to say when the solver finds no action: exact arithmetic knows whether that is so."""
+        try:
+            maximiser(self.rows, [10**30] * self.dimension, (), [0] * self.dimension)
+        except Empty:
+            return NoMaximum("empty", "no action satisfies all rows")
+        except Beyond:
+            pass
+        return NoMaximum("undecided", "HiGHS finds no action, although there are some; rescale the features")
+
     def _measured(self) -> list[int]:
         """A bound on each |a_j|, with room to spare; or the reason why there is none."""
         reach = []
@@ -108,15 +122,27 @@ class LinearProgram:
                 objective[feature] = sign
                 status = self._solve(objective, cold=True)
                 if status == highspy.HighsModelStatus.kInfeasible:
-                    raise NoMaximum("empty", "no action satisfies all rows")
+                    raise self._without_actions()
                 if status not in _ANSWERED:
                     raise NoMaximum("undecided", f"HiGHS stopped with {status.name}; rescale the rows")
                 if status != highspy.HighsModelStatus.kOptimal:
                     side = "above" if sign > 0 else "below"
                     raise NoMaximum("unbounded", f"feature {feature} is not bounded from {side}")
-                ends.append(abs(float(self._solver.getInfo().objective_function_value)))
+                ends.append(abs(math.ldexp(float(self._solver.getInfo().objective_function_value), -self._scale)))
             reach.append(2 * math.ceil(max(ends)) + 2)
         return reach
+
+
+def _balanced(rows: FloatArray) -> tuple[IntArray, IntArray]:
+    """Powers of two for rows and features after which the largest entry of each is about 1; nothing is rounded."""
+    by_row = np.zeros(rows.shape[0], dtype=np.int64)
+    by_feature = np.zeros(rows.shape[1], dtype=np.int64)
+    for _ in range(8):
+        sizes = np.abs(np.ldexp(rows, by_row[:, None] + by_feature))
+        by_row -= np.frexp(np.max(sizes, axis=1))[1]
+        sizes = np.abs(np.ldexp(rows, by_row[:, None] + by_feature))
+        by_feature -= np.frexp(np.max(sizes, axis=0))[1]
+    return by_row, by_feature
 
 
 def _model(rows: FloatArray, bounds: FloatArray) -> highspy.Highs:

@@ -29,7 +29,9 @@ from banditto.arrays import FloatArray
 
 COARSE = 0.002  # relative: the bound is this close, or as close as it is asked to be, to the best of its kind
 MOST_STEPS = 200
-_THIN = 2.0**-12  # slabs thinner than this, against the size of the numbers in them, are widened to it
+# Slabs thinner than this, against the size of the numbers in them, are widened to the first of these, and to the next
+# one where that is too much for double precision.
+_THIN = (2.0**-24, 2.0**-18, 2.0**-12)
 _SLACK = 2.0**-40
 
 
@@ -48,7 +50,11 @@ class Constraints(NamedTuple):
 def norm_bound(factor: FloatArray, slabs: Sequence[Slab], ball: FloatArray | None, precision: float = COARSE) -> float:
     """At least max |factor a|^2 over the actions in all slabs and, if given, with |ball a|^2 <= 1 (ball diagonal)."""
     inverse = inverse_of_lower(factor)  # a = inverse (X a)
-    constraints = _constraints(inverse, slabs, ball)
+    bounds = (_bound(_constraints(inverse, slabs, ball, thin), precision) for thin in _THIN)
+    return next((bound for bound in bounds if math.isfinite(bound)), math.inf)
+
+
+def _bound(constraints: Constraints, precision: float) -> float:
     values = _start(constraints)
     if values is None:
         return math.inf
@@ -66,14 +72,14 @@ def norm_bound(factor: FloatArray, slabs: Sequence[Slab], ball: FloatArray | Non
     return _checked(constraints, values)
 
 
-def _constraints(inverse: FloatArray, slabs: Sequence[Slab], ball: FloatArray | None) -> Constraints:
+def _constraints(inverse: FloatArray, slabs: Sequence[Slab], ball: FloatArray | None, thin: float) -> Constraints:
     dimension = inverse.shape[0]
     columns = [np.eye(1 + dimension)[0]]
     owners = [0]
     for slab in slabs:
         middle, half = (slab.low + slab.high) / 2.0, (slab.high - slab.low) / 2.0
         size = max(abs(slab.low), abs(slab.high))
-        half = max(half * (1.0 + _SLACK), size * _THIN)
+        half = max(half * (1.0 + _SLACK), size * thin)
         if half == 0.0:
             continue
         normal = product(np.ascontiguousarray(inverse.T), np.array(slab.normal))

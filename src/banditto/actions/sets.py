@@ -62,7 +62,7 @@ class ConvexSet(ABC):
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """What `banditto.actions.read` reads."""
+        """What `banditto.actions.reading.set_of` reads."""
 
     def vertices(self) -> FloatArray | None:
         """All vertices (action, feature), if they are few."""
@@ -91,9 +91,7 @@ def checked_cut(normal: Direction, least: Real, dimension: int) -> tuple[FloatAr
     largest = float(np.max(np.abs(values)))
     if not SMALLEST <= largest <= LARGEST:
         given = "all zeros" if largest == 0.0 else f"numbers up to {largest:.3g}"
-        raise InvalidArgument(
-            "normal", given, f"a vector that is not zero, its numbers up to {SMALLEST:g} to {LARGEST:g}"
-        )
+        raise InvalidArgument("normal", given, f"not zero, the largest number from {SMALLEST:g} to {LARGEST:g}")
     return values, real(least, "least")
 
 

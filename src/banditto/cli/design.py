@@ -13,7 +13,7 @@ import typer
 from banditto.cli import parameters
 from banditto.cli.output import EXIT_CHECK, EXIT_OK, print_json
 from banditto.errors import InvalidArgument
-from banditto.exact import real
+from banditto.exact import integer, real
 from banditto.provenance import provenance
 from banditto.text import text_table
 
@@ -37,7 +37,7 @@ Set = Annotated[
     typer.Option("--action-set", metavar="SET", help="Instead of arms: ball, box, simplex or FILE.json."),
 ]
 Dimension = Annotated[str | None, typer.Option("--dimension", metavar="D", help="Features of ball, box or simplex.")]
-Pulls = Annotated[str | None, typer.Option("--pulls", metavar="N", help="Also plan this many pulls, in whole numbers.")]
+Pulls = Annotated[str | None, typer.Option("--pulls", metavar="N", help="Also plan at least this many pulls.")]
 Plot = Annotated[
     str | None, typer.Option("--plot", metavar="FILE", help="Draw a design of two features (.png or .svg).")
 ]
@@ -59,15 +59,14 @@ def design(
     The same plan, to the last pull, on every machine. Exit code 3 when the accuracy could not be certified.
     """
     picture = None if plot is None else _picture(plot)
-    wanted = real(accuracy, "accuracy")
+    from banditto.design import g_optimal_design
+    from banditto.design.result import MOST_PULLS, checked_accuracy
+
+    wanted = checked_accuracy(real(accuracy, "accuracy"))
+    count = None if pulls is None else integer(parameters.count(pulls, "pulls"), "pulls", 1, MOST_PULLS)
     actions = _actions(arms, normalise, action_set, dimension)
     if picture is not None and actions.dimension != 2:
         raise InvalidArgument("plot", f"{actions.dimension} features", "a design of actions with two features")
-    count = None if pulls is None else parameters.count(pulls, "pulls")
-    from banditto.design import g_optimal_design
-    from banditto.design.result import checked_accuracy
-
-    checked_accuracy(wanted)
     with _spinner(quiet, wanted) as progress:
         found = g_optimal_design(actions, accuracy=wanted, progress=progress)
     plan = None if count is None else found.plan(count)

@@ -20,19 +20,18 @@ import numpy as np
 
 from banditto.algebra import cholesky, exact, inverse_of_lower, quadratic_forms
 from banditto.arrays import FloatArray
-from banditto.errors import BandittoError
+from banditto.errors import InvalidArgument
 
 _UNIT = 2.0**-53
 _POINT_BITS = 52
 
 
-class IllConditioned(BandittoError):
+class IllConditioned(InvalidArgument):
     """The actions span their space so barely that double precision cannot tell."""
 
-    code = "ill-conditioned"
-
     def __init__(self) -> None:
-        super().__init__("the actions span their space too barely for double precision: rescale or drop features")
+        given = "actions that span their features too barely for double precision"
+        super().__init__("actions", given, "actions that span them well: rescale or drop features")
 
 
 class Whitening(NamedTuple):

@@ -71,8 +71,10 @@ def _actions(axes: Axes, actions: FloatArray | ActionSet, look: Look) -> None:
 
 def _ellipse(axes: Axes, design: Design, look: Look) -> None:
     core, weights = np.array(design.actions), np.array(design.weights)
+    size = np.max(np.abs(core), axis=0)  # features may be of very different size
+    core = core / size
     moment = (core * weights[:, None]).T @ core
     angles = np.linspace(0.0, 2.0 * math.pi, 400)
     circle = np.array([np.cos(angles), np.sin(angles)])
-    ellipse = math.sqrt(design.g) * (np.linalg.cholesky(moment) @ circle)
+    ellipse = size[:, None] * math.sqrt(design.g) * (np.linalg.cholesky(moment) @ circle)
     axes.plot(ellipse[0], ellipse[1], color=look.theme.ink, linewidth=1.2, label="{a : a' V$^{-1}$ a = g}")
