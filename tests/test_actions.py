@@ -374,6 +374,13 @@ def test_many_cuts_are_no_trouble() -> None:
         ball.cut(normals[-1], float(normals[-1] @ inside) + 1.5)
 
 
+@pytest.mark.parametrize("d", [3, 5, 10])
+def test_thin_caps_are_certified(d: int) -> None:
+    """What elimination leaves of a ball: the part within 1e-4 of its top."""
+    design = bd.g_optimal_design(bd.Ball(dimension=d).cut(np.eye(d)[0], 0.9999), accuracy=0.5)
+    assert design.target_met
+
+
 def test_equations_and_rows_of_any_size() -> None:
     """Sets with equations, whose slabs have no width, and rows that a solver would take for zeros or for infinity."""
     cube = bd.Box(low=(0.0,) * 12, high=(1.0,) * 12).polytope()

@@ -59,17 +59,16 @@ def _bound(constraints: Constraints, precision: float) -> float:
     if values is None:
         return math.inf
     size = constraints.columns.shape[0]
-    best = math.fsum(values.tolist())
-    sharpness = constraints.number / best
-    steps = 0
+    sharpness = constraints.number / math.fsum(values.tolist())
+    proved, steps = math.inf, 0
     while True:
         values, taken = _centred(constraints, values, sharpness)
         steps += taken
-        best = math.fsum(values.tolist())
-        if (constraints.number + size) / sharpness <= precision * best or steps >= MOST_STEPS:
-            break
+        # the sharper, the nearer G is to singular: at some point the check may fail, and an earlier bound stands
+        proved = min(proved, _checked(constraints, values))
+        if (constraints.number + size) / sharpness <= precision * math.fsum(values.tolist()) or steps >= MOST_STEPS:
+            return proved
         sharpness *= 6.0
-    return _checked(constraints, values)
 
 
 def _constraints(inverse: FloatArray, slabs: Sequence[Slab], ball: FloatArray | None, thin: float) -> Constraints:
