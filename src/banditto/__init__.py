@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         ShortHorizonWarning,
         WorkerError,
     )
+    from banditto.linear.least_squares import ReplicableLeastSquares
     from banditto.policies import *
     from banditto.policy import Guarantee
     from banditto.protocol import Protocol
@@ -53,6 +54,7 @@ _PLACES = {
     "compare": "banditto.study",
     "g_optimal_design": "banditto.design",
     "net": "banditto.actions.nets",
+    "ReplicableLeastSquares": "banditto.linear.least_squares",
     "policy_of": "banditto.catalogue",
     "protocol_of": "banditto.catalogue",
     "replicable_mean": "banditto.rounding",
@@ -75,6 +77,7 @@ __all__ = [
     "InvalidArgument",
     "MissingExtra",
     "Protocol",
+    "ReplicableLeastSquares",
     "ShortHorizonWarning",
     "WorkerError",
     "__version__",

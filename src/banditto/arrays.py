@@ -20,3 +20,8 @@ WordArray = npt.NDArray[np.uint64]
 def namespace(array: Any) -> Any:
     """The module whose functions work on `array`."""
     return array.__array_namespace__()
+
+
+def on_host(array: Any) -> Any:
+    """The array as NumPy's: decisions that need exact linear algebra are made on the host, whatever holds the data."""
+    return np.asarray(array)

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from banditto import baselines, environments, policies
-from banditto.environment import Environment
+from banditto.environment import Environment, LinearEnvironment
 from banditto.errors import InvalidArgument
 from banditto.exact import written
 from banditto.policy import AnyPolicy
@@ -42,8 +42,18 @@ def build_policy(
     if colon and constants not in entry.constants:
         allowed = f"{name} with " + " or ".join(entry.constants) if entry.constants else f"{name} alone"
         raise InvalidArgument("policy", spec, allowed)
+    known: dict[str, Any] = {"arms": arms}
+    if entry.linear:
+        if not isinstance(environment, LinearEnvironment):
+            raise InvalidArgument("policy", name, "a linear problem (theta with actions or an action set), or another")
+        known = {"actions": environment.actions}
     if name in baselines.REGISTRY:
-        made: AnyPolicy = load_class(entry).made_for(environment.rewards, arms, horizon)
+        kind = load_class(entry)
+        made: AnyPolicy = (
+            kind.made_for_linear(environment.actions, environment.rewards, horizon)
+            if isinstance(environment, LinearEnvironment) and entry.linear
+            else kind.made_for(environment.rewards, arms, horizon)
+        )
         return made
     chosen: dict[str, Any] = {"constants": constants} if constants else {}
     for option in (*entry.options, *entry.optional):
@@ -51,8 +61,8 @@ def build_policy(
             chosen[option] = options[option]
         elif option in entry.options:
             raise InvalidArgument(option, "nothing", f"a number, which {name} needs")
-    kind, sigma = environment.rewards
-    policy: AnyPolicy = load_class(entry)(arms=arms, horizon=horizon, rho=rho, rewards=kind, sigma=sigma, **chosen)
+    rewards, sigma = environment.rewards
+    policy: AnyPolicy = load_class(entry)(**known, horizon=horizon, rho=rho, rewards=rewards, sigma=sigma, **chosen)
     return policy
 
 
@@ -66,6 +76,8 @@ def build_environment(spec: str, means: Sequence[float] | None) -> Environment:
     """An environment from `bernoulli`, `gaussian:SIGMA`, `beta:CONCENTRATION` or `discrete:FILE`."""
     name, colon, parameter = spec.partition(":")
     entry = lookup(name, environments.REGISTRY, "environment")
+    if entry.linear:
+        raise InvalidArgument("environment", spec, "a linear environment only with theta and actions")
     kind = load_class(entry)
     if entry.reads_file:
         if means is not None:
@@ -79,6 +91,22 @@ def build_environment(spec: str, means: Sequence[float] | None) -> Environment:
     if means is None:
         raise InvalidArgument("means", "nothing", "the expected reward of each arm, such as 0.9,0.8,0.7")
     made: Environment = kind.from_means(means, **({entry.options[0]: parameter} if colon else {}))
+    return made
+
+
+def build_linear_environment(spec: str, theta: Sequence[float] | None, actions: Any) -> Environment:
+    """A linear environment from `bernoulli` or `gaussian:SIGMA`, with or without `linear-` before it."""
+    name, colon, parameter = spec.partition(":")
+    full = name if name.startswith("linear-") else f"linear-{name}"
+    linear = {key: entry for key, entry in environments.REGISTRY.items() if entry.linear}
+    if full not in linear:
+        raise InvalidArgument("environment", spec, "bernoulli or gaussian:SIGMA, for a linear problem")
+    entry = linear[full]
+    if colon and not entry.options:
+        raise InvalidArgument("environment", spec, f"{name} alone")
+    if theta is None:
+        raise InvalidArgument("theta", "nothing", "the parameter, such as 0.3,0.2 for two features")
+    made: Environment = load_class(entry)(theta, actions, **({entry.options[0]: parameter} if colon else {}))
     return made
 
 

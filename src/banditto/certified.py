@@ -22,6 +22,7 @@ Terms = list[tuple[str, Decimal, str]]
 
 EXPLORATION_UNIT = 32  # of what remains, so many parts go into the final batch
 _STEPS = 256  # widths are multiples of 1/256 of noise over share
+LINEAR_PRECISION = 2.0**-24  # rounded linear values, for each comparison
 CHOICE_PRECISION = 2.0**-40  # finite Gumbel noise, logarithms that differ in their last bits; for each arm
 
 
@@ -112,7 +113,7 @@ def resolve(problem: Problem) -> Plan:
             share = room * (1.0 - 1e-9) * design.final_share / 1000.0
             return Plan(batches, design.exploration, share / _choice_rounding(problem))
         # the first test must fit with all arms
-        pulls = [m for m in pulls[dead:] if problem.arms * pulls[dead] <= problem.horizon]
+        pulls = [m for m in pulls[dead:] if problem.units * pulls[dead] <= problem.horizon]
     alone = (problem.rho - problem.arms * CHOICE_PRECISION) * (1.0 - 1e-9)
     return Plan((), design.exploration, alone / _choice_rounding(problem))
 
@@ -136,13 +137,16 @@ def _widest_gap(problem: Problem) -> float:
 
 def _choice_rounding(problem: Problem) -> float:
     """1 + what rounded totals add to the final choice, relative to its share: 2^-48 (R/sigma) sqrt(T) at the most."""
+    if problem.linear is not None:
+        return 1.0 + LINEAR_PRECISION  # checked before the final batch
     return 1.0 + 2.0**-48 * problem.rewards.reach / problem.rewards.sigma * math.sqrt(problem.horizon)
 
 
 def _ladder(first: int, growth: int, problem: Problem) -> list[int]:
     """m_1 q^(i-1) as long as two arms could be tested, or nothing if all K cannot be tested once."""
     pulls, total, size = [], 0, first
-    while problem.arms * first <= problem.horizon and 2 * (total + size) <= problem.horizon:
+    fewest = problem.fewest_units
+    while problem.units * first <= problem.horizon and fewest * (total + size) <= problem.horizon:
         pulls.append(size)
         total, size = total + size, size * growth
     return pulls
@@ -156,7 +160,7 @@ def _calibrated(
     The offset a is the design's or a little more, M the smallest multiple for which the sum is at most the share; of
     these the windows that end lowest. Wider windows overlap more, so M is tried upwards and not bisected.
     """
-    noises = [confidence.batch_noise(problem.arms, problem.rewards, m) for m in pulls]
+    noises = [problem.noise(m) for m in pulls]
     leads = [
         confidence.wrong_lead(problem.arms, len(pulls), problem.horizon, problem.rewards.sigma, m) * (1.0 + 1e-12)
         for m in pulls
@@ -190,15 +194,14 @@ def _snapped(value: float) -> float:
 
 def _sum(problem: Problem, pulls: list[int], cuts: list[Cut], factors: tuple[int, int]) -> float:
     """The largest sum of bounds over all gaps, rounding of comparisons included."""
-    windows = [
-        Window(m, cut.low, cut.width, confidence.batch_noise(problem.arms, problem.rewards, m))
-        for m, cut in zip(pulls, cuts, strict=True)
-    ]
+    windows = [Window(m, cut.low, cut.width, problem.noise(m)) for m, cut in zip(pulls, cuts, strict=True)]
     return worst_sum(windows, problem.rewards.sigma, factors, _widest_gap(problem)) + _precision(problem, cuts)
 
 
 def _precision(problem: Problem, cuts: list[Cut]) -> float:
     """What finite coins, rounded cuts and rounded totals add."""
+    if problem.linear is not None:
+        return LINEAR_PRECISION * len(cuts)  # checked before every batch
     with precise():
         each = [confidence.comparison_rounding(problem.rewards.reach, Decimal(cut.width)) for cut in cuts]
         return float(sum(each, Decimal(0)))

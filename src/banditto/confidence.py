@@ -131,6 +131,34 @@ def batch_noise(arms: int, rewards: Rewards, samples: int) -> float:
     return min(folded / math.sqrt(2.0 * samples) + 1.0 / (2.0 * samples), math.sqrt((1.0 + excess) / (2.0 * samples)))
 
 
+def linear_noise(arms: int, rewards: Rewards, samples: int) -> float:
+    """E >= E|G - G'| for gaps of linear values, every difference of which has variance proxy 2 sigma^2 / m.
+
+    docs/certified-linear.md, Lemma 2: isoperimetry for Gaussian rewards; for rewards in [0, 1] Efron and Stein's bound,
+    with a maximum over all arms of the sums of squared influences, of which none exceeds 4 / m^2; else a union.
+    """
+    sigma, root = rewards.sigma, math.sqrt(samples)
+    normal = 2.0 * sigma * math.sqrt(2.0 / math.pi) / root
+    if rewards.kind == "gaussian":
+        return normal
+    if arms == 2:
+        spread = 2.0 * sigma / root
+        return min(normal + 2.0 / samples, spread) if rewards.kind == "bounded" else spread
+    union = 2.0 * sigma * math.sqrt(2.0 * math.log(2 * (arms - 1))) / root
+    if rewards.kind == "subgaussian":
+        return union
+    return min(union, math.sqrt(largest_sum(8.0 * math.log(arms) / samples)) / root)
+
+
+def largest_sum(log: float) -> float:
+    """c with E max_b S_b <= c mu, for sums S_b of mean at most mu, terms in [0, t]; `log` is t log(K) / mu.
+
+    By exp(h S_b / t): E max <= mu (log + e^h - 1) / h for every h > 0. One h will do; this is nearly the best.
+    """
+    h = min(math.sqrt(2.0 * log), math.log1p(log) + 0.5)
+    return (log + math.expm1(h)) / h if h > 0.0 else 1.0
+
+
 def wrong_lead(arms: int, batches: int, horizon: int, sigma: float, samples: int) -> float:
     """R = 2 sigma sqrt(log((K-1) N T) / m): a worse arm leads by more with probability 1/(N T) at most (Lemma 1)."""
     return 2.0 * sigma * math.sqrt(math.log((arms - 1) * batches * horizon) / samples)

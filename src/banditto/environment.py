@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -49,3 +49,22 @@ class Environment(Protocol):
 
     def to_dict(self) -> dict[str, Any]:
         """Name and parameters."""
+
+
+@runtime_checkable
+class LinearEnvironment(Environment, Protocol):
+    """Rewards that are linear in an action's features; `means` is empty where the actions are infinitely many."""
+
+    @property
+    def actions(self) -> Any:
+        """`FiniteActions` or an action set."""
+
+    @property
+    def best(self) -> float:
+        """The largest mean of any action."""
+
+    def means_at(self, places: FloatArray) -> FloatArray:
+        """The means of actions (replicate, slot, feature); shape (replicate, slot)."""
+
+    def draw_at(self, pulls: IntArray, places: FloatArray, noise: Noise) -> FloatArray:
+        """The summed rewards of `pulls` (replicate, slot) pulls of these actions; zero where there are none."""

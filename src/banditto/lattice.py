@@ -100,7 +100,8 @@ def nearest(points: FloatArray) -> Cells:
     distance = up - 2.0 * taken - left * left / n  # less what all candidates have in common
     ranks = np.argsort(order, axis=1, kind="stable")
     k += ranks < np.argmin(distance, axis=1)[:, None]
-    names = (k - k[:, -1:]).astype(np.int64)[:, :-1]
+    k -= k[:, -1:]  # k and k + (1, ..., 1) are one cell, and its centre must be one to the last bit
+    names = k.astype(np.int64)[:, :-1]
     means = np.cumsum(k, axis=1)[:, -1:] / n
     centres = product(k - means, basis) * size
     return Cells(names, centres, _margins(y - (k - means)) * size)

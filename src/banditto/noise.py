@@ -65,12 +65,12 @@ class Noise:
         tails = [math.fsum(probabilities[index:]) for index in range(len(probabilities) + 1)]
         for index, probability in enumerate(probabilities):
             share = 1.0 if tails[index + 1] <= 0.0 else probability / tails[index]
-            counts[:, index] = self._binomials(left, share) if probability > 0.0 else 0
+            counts[:, index] = self.binomials(left, share) if probability > 0.0 else 0
             left -= counts[:, index]
         return counts
 
-    def _binomials(self, counts: IntArray, probability: float) -> IntArray:
-        """One draw of Binomial(count, probability) for each count."""
+    def binomials(self, counts: IntArray, probability: float | FloatArray) -> IntArray:
+        """One draw of Binomial(count, probability) for each count; probabilities of the same shape, or one for all."""
         total = np.zeros_like(counts)
         left = counts.copy()
         while int(left.max(initial=0)) > LARGEST_COUNT:

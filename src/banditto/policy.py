@@ -28,8 +28,8 @@ from banditto.protocol import Plain
 from banditto.rewards import Rewards
 from banditto.text import html_table, short, text_table
 
-# What a per-round policy sees of each arm: pulls n, summed rewards, their average, 1/n (0 before the first pull), and
-# a number of its own (0 at first), the only one that it may write to.
+# What a per-round policy sees of each arm: pulls n, summed rewards, their average, 1/n (0 before the first pull); and
+# numbers of its own (0 at first; one for each arm, unless it is `Remembering`), the only ones that it may write to.
 Record = tuple[IntArray, FloatArray, FloatArray, FloatArray, FloatArray]
 Kernel = Callable[[Record, int, FloatArray, np.uint64], int]
 S = TypeVar("S")
@@ -202,6 +202,22 @@ class Policy(BatchedPolicy[S], Protocol[S]):
 
 
 @runtime_checkable
+class Acting(Configured, Protocol):
+    """A policy that was made for certain actions."""
+
+    def check_actions(self, actions: Any) -> None:
+        """Raise `InvalidArgument` for other ones."""
+
+
+@runtime_checkable
+class PlacedPolicy(BatchedPolicy[S], Protocol[S]):
+    """A policy that may pull any action of an infinite set: its plans have slots instead of arms."""
+
+    def places(self, state: S) -> FloatArray:
+        """The actions of the columns of `plan(state)`; shape (replicate, slot, feature)."""
+
+
+@runtime_checkable
 class RoundPolicy(Configured, Protocol):
     """An ordinary policy that chooses round by round, in compiled code."""
 
@@ -210,6 +226,14 @@ class RoundPolicy(Configured, Protocol):
 
     def kernel(self) -> Kernel:
         """Compiled choice of an arm from the record of all arms, the round, the parameters and a coin key."""
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """A round policy that needs more numbers of its own than one for each arm."""
+
+    def memory(self, arms: int) -> int:
+        """How many numbers the kernel keeps from round to round."""
 
 
 AnyPolicy = BatchedPolicy[Any] | RoundPolicy

@@ -16,3 +16,4 @@ class Entry(NamedTuple):
     options: tuple[str, ...] = ()  # arguments of its own: a policy cannot do without, an environment can
     optional: tuple[str, ...] = ()  # arguments of its own that a policy can do without
     reads_file: bool = False
+    linear: bool = False  # needs the features of the arms

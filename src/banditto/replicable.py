@@ -34,13 +34,17 @@ class Replicable:
     name: ClassVar[str]
 
     def __post_init__(self) -> None:
-        arms = checked_arms(self.arms)
+        arms = self._checked_arms()
         horizon = checked_horizon(self.horizon, arms)
         rho = open_unit(self.rho, "rho")
         kind, sigma = Rewards.of(self.rewards, self.sigma)
         if self.constants not in ("certified", "paper"):
             raise InvalidArgument("constants", self.constants, "'certified' or 'paper'")
         self._set(arms=arms, horizon=horizon, rho=rho, rewards=kind, sigma=sigma)
+
+    def _checked_arms(self) -> int:
+        """The number of arms; policies that get it from elsewhere say how."""
+        return checked_arms(self.arms)
 
     def _set(self, **values: object) -> None:
         """Fill in fields while the object is made."""

@@ -17,6 +17,7 @@ from banditto.arrays import IntArray
 
 ASCENDING = "ascending"  # within a batch: all pulls of the lowest arm, then of the next
 SEQUENCE = "sequence"  # no batches: runs of the sequence itself, as played
+PLACED = "placed"  # within a batch as the plan lists its actions, which are hashed in place of their numbers
 
 
 class Run(NamedTuple):
@@ -29,9 +30,10 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True)
 class Trajectory:
-    """One execution of a batched policy."""
+    """One execution of a batched policy; of an infinite set `actions` are those that the runs number."""
 
     runs: tuple[Run, ...]
+    actions: tuple[tuple[float, ...], ...] = ()
 
     @property
     def length(self) -> int:
@@ -41,9 +43,13 @@ class Trajectory:
     @property
     def digest(self) -> str:
         """sha256 over the order rule and the runs."""
-        hasher = start_digest(ASCENDING)
+        hasher = start_digest(PLACED if self.actions else ASCENDING)
         for run in self.runs:
-            hasher.update(varints(run))
+            if self.actions:
+                place = ",".join(value.hex() for value in self.actions[run.arm])
+                hasher.update(f"{run.batch}|{place}|{run.pulls};".encode())
+            else:
+                hasher.update(varints(run))
         return hasher.hexdigest()
 
     def arms_at(self, rounds: IntArray) -> IntArray:

@@ -29,6 +29,18 @@ _MULTIPLES = (0.8, 0.9, 1.0, 1.02, 1.04, 1.06, 1.08, 1.1, 1.15, 1.2, 1.3, 1.4, 1
 _EXPLORATION = (1, 2, 4, 8)  # 32nds of what remains go into the final batch
 
 
+class Linear(NamedTuple):
+    """What a linear problem has beyond its number of arms: a batch costs `units` m, not K m.
+
+    `worlds` are gaps of all arms under some parameters, to tune for.
+    """
+
+    dimension: int
+    units: float
+    widest: float
+    worlds: tuple[tuple[float, ...], ...]
+
+
 class Problem(NamedTuple):
     """What the constants are for; `gap` is None unless the user named one."""
 
@@ -37,6 +49,30 @@ class Problem(NamedTuple):
     rho: float
     rewards: Rewards
     gap: float | None
+    linear: Linear | None = None
+
+    @property
+    def widest(self) -> float:
+        """What gaps are measured by."""
+        if self.linear is not None:
+            return self.linear.widest
+        return 1.0 if self.rewards.kind == "bounded" else 2.0 * self.rewards.sigma
+
+    @property
+    def units(self) -> float:
+        """Pulls of a batch with all arms, for each of its m."""
+        return self.arms if self.linear is None else self.linear.units
+
+    @property
+    def fewest_units(self) -> float:
+        """The same with as few arms as can be tested."""
+        return 2.0 if self.linear is None else 0.5
+
+    def noise(self, samples: int) -> float:
+        """E of a batch."""
+        if self.linear is not None:
+            return confidence.linear_noise(self.arms, self.rewards, samples)
+        return confidence.batch_noise(self.arms, self.rewards, samples)
 
 
 class Design(NamedTuple):
@@ -110,7 +146,7 @@ def _shape(
 ) -> Shape:
     """The narrowest window whose sum over an endless ladder of batches is at most its share of rho."""
     sigma = problem.rewards.sigma
-    noise = 100.0 * confidence.batch_noise(problem.arms, problem.rewards, 10_000)
+    noise = 100.0 * problem.noise(10_000)
     lead = confidence.wrong_lead(problem.arms, batches, problem.horizon, sigma, 1)
     allowed = problem.rho * share / comparisons
     # Not monotone: wider windows overlap more. So try one multiple of noise / allowed after the other.
@@ -136,12 +172,8 @@ def _endless_sum(shape: Shape, growth: int, noise: float, sigma: float, factors:
 
 def first_pulls(design: Design, problem: Problem, shape: Shape) -> int:
     """m_1: the first batch at which the widest gap could lead to a commit, times a fraction of the growth."""
-    widest = _range(problem)
+    widest = problem.widest
     return math.ceil((shape.low / widest) ** 2 * math.exp(math.log(design.growth) * design.phase / _PHASES))
-
-
-def _range(problem: Problem) -> float:
-    return 1.0 if problem.rewards.kind == "bounded" else 2.0 * problem.rewards.sigma
 
 
 class Profiles(NamedTuple):
@@ -169,8 +201,27 @@ def _profiles(arms: int, scales: tuple[float, ...], widest: float) -> Profiles:
     return Profiles(np.array(gaps), np.tile(counts, (len(gaps), 1)))
 
 
+@lru_cache(maxsize=64)
+def _grouped(worlds: tuple[tuple[float, ...], ...]) -> Profiles:
+    """Gaps of all arms but one best, sorted, in groups of neighbours."""
+    every = np.sort(np.array(worlds), axis=1)[:, 1:]
+    groups = np.array_split(np.arange(every.shape[1]), min(_GROUPS, every.shape[1]))
+    counts = np.array([group.size for group in groups], dtype=np.float64)
+    gaps = np.array([[float(row[group].mean()) for group in groups] for row in every])
+    gaps[:, 0] = every[:, 0]
+    return Profiles(gaps, np.tile(counts, (len(gaps), 1)))
+
+
+def predicted(design: Design, problem: Problem) -> float:
+    """Predicted regret, the geometric mean over the problems that are tuned for."""
+    return math.exp(_objective(design, problem))
+
+
 def _objective(design: Design, problem: Problem) -> float:
-    widest = _range(problem)
+    if problem.linear is not None:
+        profiles = _grouped(problem.linear.worlds)
+        return float(np.log(np.maximum(predicted_regret(design, problem, profiles), 1e-9)).mean())
+    widest = problem.widest
     scales = tuple(widest * gap for gap in GAPS) if problem.gap is None else (problem.gap,)
     profiles = _profiles(problem.arms, scales, widest)
     return float(np.log(np.maximum(predicted_regret(design, problem, profiles), 1e-9)).mean())
@@ -195,16 +246,17 @@ def predicted_regret(design: Design, problem: Problem, profiles: Profiles) -> Fl
     if drop is not None:
         left = _before(1.0 - _passing(gaps[..., np.newaxis] * roots, drop, problem.rewards.sigma))
     active = 1.0 + (many * left).sum(axis=1)  # (P, N)
-    spent = np.cumsum(active * sizes, axis=1)
+    cost = active if problem.linear is None else np.minimum(active, problem.units)  # pulls for each of m
+    spent = np.cumsum(cost * sizes, axis=1)
     fits = np.cumprod(spent <= problem.horizon, axis=1).astype(bool)  # (P, N)
-    losses = (gaps[..., np.newaxis] * many * left).sum(axis=1)  # per pull of each active arm
+    losses = (gaps[..., np.newaxis] * many * left).sum(axis=1) * (cost / active)  # per m
     regret = (before * losses * sizes * fits).sum(axis=1)
     # what is left when no batch fits any more
     count = fits.sum(axis=1)
     rows = np.arange(gaps.shape[0])
     used = np.where(count > 0, spent[rows, np.maximum(count - 1, 0)], 0.0)
     last = np.minimum(count, sizes.size - 1)
-    survivors, remaining = active[rows, last], problem.horizon - used
+    survivors, remaining = cost[rows, last], problem.horizon - used
     uncommitted = np.where(
         count > 0, before[rows, np.maximum(count - 1, 0)] * (1.0 - ends[rows, np.maximum(count - 1, 0)]), 1.0
     )

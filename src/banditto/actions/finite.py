@@ -16,6 +16,7 @@ from banditto.arrays import FloatArray
 from banditto.canonical import CanonicalActions, canonical, checked_matrix, digest_of
 from banditto.errors import InvalidArgument
 
+_LONGEST_ROUNDED = 1.0 + 1e-4  # what rounding to integers may have made of length 1
 LONGEST = 1.0 + 1e-9  # of an action: the analysis is for length 1, and features are decimals that somebody rounded
 
 
@@ -58,6 +59,20 @@ class FiniteActions:
     def load(cls, path: str | Path, *, normalise: bool = False) -> FiniteActions:
         """Read a CSV file: one action a line, an optional line of names before them."""
         return cls(read_csv(path), normalise=normalise)
+
+    @classmethod
+    def of_integers(cls, rows: list[list[int]], exponents: list[int]) -> FiniteActions:
+        """From integers (action, feature) and the unit 2^e of each feature, as protocols hold them."""
+        matrix = checked_matrix(rows, "actions")
+        _, size = _longest(np.ldexp(matrix, np.array(exponents)))
+        if size > _LONGEST_ROUNDED:
+            raise InvalidArgument("actions", f"length {size:.9g}", "actions of length at most 1")
+        points = np.array(matrix.T, order="C")
+        points.setflags(write=False)
+        made = object.__new__(cls)
+        object.__setattr__(made, "canonical", CanonicalActions(points, tuple(exponents), digest_of(points, exponents)))
+        object.__setattr__(made, "arms", tuple(range(matrix.shape[0])))
+        return made
 
     @property
     def dimension(self) -> int:

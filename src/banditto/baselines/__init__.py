@@ -10,12 +10,26 @@ if TYPE_CHECKING:
     from banditto.baselines.batched_elimination import BatchedElimination
     from banditto.baselines.gaussian_thompson import GaussianThompson
     from banditto.baselines.kl_ucb import KLUCB
+    from banditto.baselines.lin_thompson import LinThompson
+    from banditto.baselines.lin_ucb import LinUCB
     from banditto.baselines.moss import MOSS
+    from banditto.baselines.phased_elimination import PhasedElimination
     from banditto.baselines.successive_elimination import SuccessiveElimination
     from banditto.baselines.thompson import Thompson
     from banditto.baselines.ucb1 import UCB1
 
-__all__ = ["KLUCB", "MOSS", "UCB1", "BatchedElimination", "GaussianThompson", "SuccessiveElimination", "Thompson"]
+__all__ = [
+    "KLUCB",
+    "MOSS",
+    "UCB1",
+    "BatchedElimination",
+    "GaussianThompson",
+    "LinThompson",
+    "LinUCB",
+    "PhasedElimination",
+    "SuccessiveElimination",
+    "Thompson",
+]
 
 REGISTRY = {
     "ucb1": Entry(
@@ -59,5 +73,26 @@ REGISTRY = {
         class_name="BatchedElimination",
         summary="successive elimination in a few batches (BaSE)",
         source="Gao, Han, Ren and Zhou 2019",
+    ),
+    "lin-ucb": Entry(
+        module="banditto.baselines.lin_ucb",
+        class_name="LinUCB",
+        summary="the largest upper confidence bound of least squares (OFUL)",
+        source="Abbasi-Yadkori, Pal and Szepesvari 2011",
+        linear=True,
+    ),
+    "lin-thompson": Entry(
+        module="banditto.baselines.lin_thompson",
+        class_name="LinThompson",
+        summary="the best arm for a sample from the posterior of least squares",
+        source="Agrawal and Goyal 2013",
+        linear=True,
+    ),
+    "phased-elimination": Entry(
+        module="banditto.baselines.phased_elimination",
+        class_name="PhasedElimination",
+        summary="optimal designs on the survivors, phase by phase",
+        source="Lattimore and Szepesvari 2020",
+        linear=True,
     ),
 }

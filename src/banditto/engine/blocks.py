@@ -14,10 +14,10 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future,
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
-from banditto.engine import batched
-from banditto.engine.pairs import PAIRS_PER_ROUND_BLOCK, PairCounts, Study, pairs_per_block
+from banditto.engine import batched, placed
+from banditto.engine.pairs import PAIRS_PER_ROUND_BLOCK, PairCounts, Study, is_placed, pairs_per_block
 from banditto.errors import WorkerError
-from banditto.policy import RoundPolicy
+from banditto.policy import PlacedPolicy, RoundPolicy
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +53,10 @@ def run_block(study: Study, start: int, keep: int) -> PairCounts:
         from banditto.engine import rounds  # compiled code is loaded only where it is used
 
         return rounds.run_block(study, policy, start, keep)
-    return batched.run_block(study, policy, start // pairs_per_block(study.environment), keep)
+    block = start // pairs_per_block(study.environment)
+    if is_placed(study.environment) and isinstance(policy, PlacedPolicy):
+        return placed.run_block(study, policy, block, keep)
+    return batched.run_block(study, policy, block, keep)
 
 
 def run_pairs(

@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from banditto.arrays import FloatArray, IntArray
-from banditto.engine import batched
-from banditto.engine.pairs import Study, gaps, pairs_per_block, pseudo_regret
-from banditto.policy import BatchedPolicy, RoundPolicy
+from banditto.engine import batched, placed
+from banditto.engine.pairs import Study, gaps, is_placed, pairs_per_block, pseudo_regret
+from banditto.environment import LinearEnvironment
+from banditto.policy import BatchedPolicy, PlacedPolicy, RoundPolicy
 
 POINTS = 160
 MOST_BATCHED_PAIRS = 1000  # of one block, which is simulated whole anyway
@@ -39,6 +40,8 @@ def regrets_at(study: Study, pairs: int, pulls: IntArray) -> FloatArray:
     """Regret of each execution after each number of pulls (ascending); shape (executions, N)."""
     if isinstance(study.policy, RoundPolicy):
         return _round_regrets(study, study.policy, min(pairs, MOST_ROUND_PAIRS), pulls)
+    if is_placed(study.environment) and isinstance(study.policy, PlacedPolicy):
+        return _placed_regrets(study, study.policy, min(pairs, pairs_per_block(study.environment)), pulls)
     return _batched_regrets(
         study, study.policy, min(pairs, MOST_BATCHED_PAIRS, pairs_per_block(study.environment)), pulls
     )
@@ -55,6 +58,23 @@ def _batched_regrets(study: Study, policy: BatchedPolicy[object], pairs: int, pu
                 count = plan[:pairs, arm : arm + 1]
                 if loss > 0.0 and bool(np.any(count)):
                     regret += loss * np.clip(pulls - spent, 0, count)
+                spent += count
+        sides.append(regret)
+    return np.concatenate(sides)
+
+
+def _placed_regrets(study: Study, policy: PlacedPolicy[object], pairs: int, pulls: IntArray) -> FloatArray:
+    environment = study.environment
+    assert isinstance(environment, LinearEnvironment)
+    sides = []
+    for execution in placed.executions(study, policy, 0):
+        regret = np.zeros((pairs, pulls.size), dtype=np.float64)
+        spent = np.zeros((pairs, 1), dtype=np.int64)
+        while (plan := execution.advance()) is not None:
+            losses = np.maximum(environment.best - environment.means_at(plan.places), 0.0)[:pairs]
+            for slot in range(plan.pulls.shape[1]):
+                count = plan.pulls[:pairs, slot : slot + 1]
+                regret += losses[:, slot : slot + 1] * np.clip(pulls - spent, 0, count)
                 spent += count
         sides.append(regret)
     return np.concatenate(sides)

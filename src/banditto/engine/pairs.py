@@ -11,14 +11,15 @@ import numpy as np
 
 from banditto.arrays import FloatArray, IntArray
 from banditto.coins import LARGEST_SEED
-from banditto.environment import Environment
+from banditto.environment import Environment, LinearEnvironment
 from banditto.errors import InvalidArgument
 from banditto.exact import integer
 from banditto.horizons import LONGEST_HORIZON, LONGEST_ROUND_HORIZON, checked_arms, checked_horizon
 from banditto.noise import derived_noise_seed
-from banditto.policy import AnyPolicy, Policy, RoundPolicy
+from banditto.policy import Acting, AnyPolicy, PlacedPolicy, Policy, RoundPolicy
 
 PAIRS_PER_BLOCK = 2048  # of batched policies; part of the noise's address: another size gives other rewards
+PAIRS_PER_LINEAR_BLOCK = 128  # the same with features, where each active set may need a design of its own
 PAIRS_PER_SLOW_BLOCK = 16  # the same where every single reward is drawn and a block must not take for ever
 PAIRS_PER_ROUND_BLOCK = 4  # of per-round policies; a unit of work, on which no result depends
 
@@ -51,11 +52,12 @@ def study_of(
             raise InvalidArgument(argument, value, f"a {argument} object, such as " + _EXAMPLES[argument])
     arms = len(environment.means)
     policy.check_rewards(environment.rewards, environment.means)
+    _check_actions(policy, environment)
     if isinstance(policy, RoundPolicy):
         if horizon is None:
             raise InvalidArgument("horizon", None, f"a horizon, which {policy.name} does not have itself")
         horizon = checked_horizon(horizon, checked_arms(arms), LONGEST_ROUND_HORIZON)
-    elif policy.arms != arms:
+    elif arms and policy.arms != arms:
         raise InvalidArgument("environment", f"{arms} arms", f"{policy.arms} arms, as the policy has")
     elif horizon is not None and integer(horizon, "horizon", 1, LONGEST_HORIZON) != policy.horizon:
         raise InvalidArgument("horizon", horizon, f"{policy.horizon}, the policy's own, or none")
@@ -70,9 +72,27 @@ def study_of(
     return Study(policy=policy, environment=environment, horizon=horizon, seed=seed, noise_seed=noise_seed)
 
 
+def is_placed(environment: Environment) -> bool:
+    """Whether the environment's actions are infinitely many, so that plans say which of them they pull."""
+    return isinstance(environment, LinearEnvironment) and not environment.means
+
+
+def _check_actions(policy: AnyPolicy, environment: Environment) -> None:
+    """A linear policy needs an environment with its actions, and infinitely many actions a policy that can cope."""
+    if isinstance(policy, Acting):
+        if not isinstance(environment, LinearEnvironment):
+            allowed = f"a linear environment, which {policy.name} is for"
+            raise InvalidArgument("environment", environment.name, allowed)
+        policy.check_actions(environment.actions)
+    if is_placed(environment) and not isinstance(policy, PlacedPolicy):
+        raise InvalidArgument("policy", policy.name, "one for infinite sets: least-squares-rounding or net-threshold")
+
+
 def pairs_per_block(environment: Environment) -> int:
     """How many pairs of a batched policy make a block: part of the noise's address."""
-    return PAIRS_PER_BLOCK if environment.largest_count >= LONGEST_HORIZON else PAIRS_PER_SLOW_BLOCK
+    if environment.largest_count < LONGEST_HORIZON or is_placed(environment):
+        return PAIRS_PER_SLOW_BLOCK
+    return PAIRS_PER_LINEAR_BLOCK if isinstance(environment, LinearEnvironment) else PAIRS_PER_BLOCK
 
 
 def _check_largest_batch(policy: Policy[Any], environment: Environment) -> None:

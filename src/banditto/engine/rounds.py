@@ -18,7 +18,7 @@ from banditto.coins import Coins
 from banditto.engine.pairs import PairCounts, Study, pseudo_regret
 from banditto.environment import RewardKernel
 from banditto.noise import round_keys
-from banditto.policy import Kernel, Record, RoundPolicy
+from banditto.policy import Kernel, Record, Remembering, RoundPolicy
 from banditto.trajectory import SEQUENCE, start_digest
 
 ROUNDS_PER_CHUNK = 16_384
@@ -50,7 +50,9 @@ class Execution:
         self._run = np.array([-1, 0], dtype=np.int64)  # the run that is not finished yet: arm, length
         self._encoded: ByteBuffer = np.empty(ROUNDS_PER_CHUNK * 4 + 16, dtype=np.uint8)
         self.pulls: IntArray = np.zeros(arms, dtype=np.int64)
-        sums, averages, shares, memory = (np.zeros(arms, dtype=np.float64) for _ in range(4))
+        sums, averages, shares = (np.zeros(arms, dtype=np.float64) for _ in range(3))
+        numbers = policy.memory(arms) if isinstance(policy, Remembering) else arms
+        memory: FloatArray = np.zeros(numbers, dtype=np.float64)
         self._record: Record = (self.pulls, sums, averages, shares, memory)
         self.played = 0
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from banditto.arrays import IntArray
-from banditto.engine import batched
-from banditto.engine.pairs import study_of
+from banditto.engine import batched, placed
+from banditto.engine.pairs import is_placed, study_of
 from banditto.environment import Environment
 from banditto.exact import integer
-from banditto.policy import AnyPolicy, RoundPolicy
+from banditto.policy import AnyPolicy, PlacedPolicy, RoundPolicy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ def watch_pair(
     study = study_of(policy, environment, seed=seed, noise_seed=noise_seed, horizon=horizon)
     pair = integer(pair, "pair", 0, 10**9)
     points = integer(points, "points", 2, 10**6)
-    last = study.horizon - 1
+    last, arms = study.horizon - 1, len(environment.means)
     rounds = np.unique(np.geomspace(1, study.horizon, points).astype(np.int64).clip(1, study.horizon) - 1)
     rounds[-1] = last
     if isinstance(policy, RoundPolicy):
@@ -56,13 +56,17 @@ def watch_pair(
         views = [side.watched for side in sides]
         digests = (sides[0].digest, sides[1].digest)
     else:
-        trajectories = batched.pair_trajectories(study, policy, pair)
+        if is_placed(environment) and isinstance(policy, PlacedPolicy):
+            trajectories = placed.pair_trajectories(study, policy, pair)
+        else:
+            trajectories = batched.pair_trajectories(study, policy, pair)
+        arms = len(trajectories[0].actions) or arms
         views = [trajectory.arms_at(rounds) for trajectory in trajectories]
         digests = (trajectories[0].digest, trajectories[1].digest)
     return PairView(
         policy=policy.name,
         horizon=study.horizon,
-        arms=len(environment.means),
+        arms=arms,
         rounds=rounds,
         first=views[0],
         second=views[1],

@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from banditto.environments.beta import Beta
     from banditto.environments.discrete import Discrete
     from banditto.environments.gaussian import Gaussian
+    from banditto.environments.linear import LinearBernoulli, LinearGaussian
 
-__all__ = ["Bernoulli", "Beta", "Discrete", "Gaussian"]
+__all__ = ["Bernoulli", "Beta", "Discrete", "Gaussian", "LinearBernoulli", "LinearGaussian"]
 
 REGISTRY = {
     "bernoulli": Entry(
@@ -37,5 +38,18 @@ REGISTRY = {
         class_name="Discrete",
         summary="finitely many rewards in [0, 1], read from a file",
         reads_file=True,
+    ),
+    "linear-bernoulli": Entry(
+        module="banditto.environments.linear",
+        class_name="LinearBernoulli",
+        summary="rewards 0 or 1 with mean 1/2 + <theta, a>/2",
+        linear=True,
+    ),
+    "linear-gaussian": Entry(
+        module="banditto.environments.linear",
+        class_name="LinearGaussian",
+        summary="normal rewards with mean <theta, a>",
+        options=("sigma",),
+        linear=True,
     ),
 }

@@ -8,11 +8,24 @@ from banditto.registry import Entry
 
 if TYPE_CHECKING:
     from banditto.policies.certified_elimination import CertifiedElimination
+    from banditto.policies.certified_linear import CertifiedLinear
     from banditto.policies.explore_then_commit import ExploreThenCommit
+    from banditto.policies.least_squares_rounding import LeastSquaresRounding
+    from banditto.policies.linear_threshold import LinearThreshold
     from banditto.policies.mean_rounding import MeanRounding
+    from banditto.policies.net_threshold import NetThreshold
     from banditto.policies.random_threshold import RandomThreshold
 
-__all__ = ["CertifiedElimination", "ExploreThenCommit", "MeanRounding", "RandomThreshold"]
+__all__ = [
+    "CertifiedElimination",
+    "CertifiedLinear",
+    "ExploreThenCommit",
+    "LeastSquaresRounding",
+    "LinearThreshold",
+    "MeanRounding",
+    "NetThreshold",
+    "RandomThreshold",
+]
 
 REGISTRY = {
     "certified-elimination": Entry(
@@ -43,5 +56,36 @@ REGISTRY = {
         source="Esfandiari et al. 2023, Warm-up I",
         constants=("certified", "paper"),
         options=("gap",),
+    ),
+    "certified-linear": Entry(
+        module="banditto.policies.certified_linear",
+        class_name="CertifiedLinear",
+        summary="random cuts on values by design, or a lattice for theta, whichever is cheaper",
+        source="banditto",
+        linear=True,
+    ),
+    "linear-threshold": Entry(
+        module="banditto.policies.linear_threshold",
+        class_name="LinearThreshold",
+        summary="elimination by least squares against a shared random threshold",
+        source="Esfandiari et al. 2023, Algorithm 3",
+        constants=("certified", "paper"),
+        linear=True,
+    ),
+    "least-squares-rounding": Entry(
+        module="banditto.policies.least_squares_rounding",
+        class_name="LeastSquaresRounding",
+        summary="elimination on a least-squares estimate rounded to a shared lattice; any action set",
+        source="Esfandiari et al. 2023, Algorithm 4",
+        constants=("certified", "paper"),
+        linear=True,
+    ),
+    "net-threshold": Entry(
+        module="banditto.policies.net_threshold",
+        class_name="NetThreshold",
+        summary="linear-threshold on a net of an action set of one or two dimensions",
+        source="Esfandiari et al. 2023, Corollary 12",
+        constants=("certified", "paper"),
+        linear=True,
     ),
 }

@@ -51,7 +51,7 @@ def regret_figure(comparison: Comparison, look: Look) -> Figure | None:
 
 def _smallest_loss(comparison: Comparison) -> float | None:
     """One pull of the second-best arm: regret below that is not drawn on a logarithmic axis."""
-    best = max(comparison.environment.means)
+    best = max(comparison.environment.means, default=0.0)
     return min((best - mean for mean in comparison.environment.means if mean < best), default=None)
 
 

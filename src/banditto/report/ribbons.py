@@ -31,15 +31,18 @@ def ribbon_figure(views: Sequence[tuple[str, PairView]], means: Sequence[float],
     """One panel per (title, view)."""
     figure = new_figure(look, (1.6 if look.narrow else 1.0) + (1.55 if look.narrow else 1.3) * len(views))
     panels = figure.subplots(len(views), 1, squeeze=False)[:, 0]
-    colours = arm_colours(views, len(means))
+    count = len(means) or max(view.arms for _, view in views)  # actions of an infinite set have numbers only
+    colours = arm_colours(views, count)
     for axes, (title, view) in zip(panels, views, strict=True):
         _draw(axes, title, view, look, colours)
     panels[-1].set_xlabel("pull number")
-    named = [arm for arm in range(len(means)) if colours[arm] != OTHERS]
-    arms = [Patch(color=colours[arm], label=f"arm {arm + 1} (mean {means[arm]:.4g})") for arm in named]
-    if len(named) < len(means):
-        arms.append(Patch(color=OTHERS, label="all other arms"))
-    strip = [Patch(color=SAME, label="same arm"), Patch(color=DIFFERENT, label="different arm")]
+    named = [arm for arm in range(count) if colours[arm] != OTHERS]
+    what = "arm" if means else "action"
+    names = [f"{what} {arm + 1}" + (f" (mean {means[arm]:.4g})" if means else "") for arm in named]
+    arms = [Patch(color=colours[arm], label=name) for arm, name in zip(named, names, strict=True)]
+    if len(named) < count:
+        arms.append(Patch(color=OTHERS, label=f"all other {what}s"))
+    strip = [Patch(color=SAME, label=f"same {what}"), Patch(color=DIFFERENT, label=f"different {what}")]
     columns = 2 if look.narrow else 4 if len(arms) > 4 else len(arms) + 2
     figure.legend(handles=[*arms, *strip], loc="outside lower center", ncols=columns, frameon=False, fontsize=8.5)
     return figure
@@ -64,7 +67,7 @@ def _draw(axes: Axes, title: str, view: PairView, look: Look, colours: Sequence[
     edges = np.append(view.rounds + 1.0, view.horizon + 1.0)
     arms = ListedColormap([to_rgb(colour) for colour in colours])
     for row, sequence in ((1.1, view.first), (0.0, view.second)):
-        _ribbon(axes, edges, (row, row + 1.0), sequence, arms, view.arms)
+        _ribbon(axes, edges, (row, row + 1.0), sequence, arms, len(colours))
     different = (view.first != view.second).astype(np.int64)
     _ribbon(axes, edges, (-0.45, -0.15), different, ListedColormap([SAME, DIFFERENT]), 2)
     axes.set_xscale("log")

@@ -12,6 +12,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from banditto.environment import LinearEnvironment
 from banditto.report import page
 from banditto.report.figures import agreement_figure, divergence_figure, guarantee_figure, regret_figure
 from banditto.report.page import Picture
@@ -153,7 +154,8 @@ def _words(name: str, comparison: Comparison) -> tuple[str, str, str]:
 def _report(comparison: Comparison, study: StudyFile, content: Mapping[str, Any], pictures: Sequence[Picture]) -> str:
     rows = comparison.entrants
     number = "1 policy" if len(rows) == 1 else f"{len(rows)} policies"
-    title = study.title or f"{number} on {len(comparison.environment.means)} arms"
+    arms = len(comparison.environment.means)
+    title = study.title or f"{number} on {f'{arms} arms' if arms else 'infinitely many actions'}"
     parts = [page.heading(1, title), page.paragraph(_opening(comparison), "soft")]
     if comparison.interrupted:
         parts.append(page.paragraph("This run was interrupted; what is shown was finished.", "note"))
@@ -191,8 +193,12 @@ def _opening(comparison: Comparison) -> str:
     world = comparison.environment
     means = ", ".join(f"{mean:g}" for mean in world.means[:20]) + (", ..." if len(world.means) > 20 else "")
     first = comparison.entrants[0].certificate
+    what = f"Arms with {world.name} rewards of means {means}"
+    if isinstance(world, LinearEnvironment):
+        theta = ", ".join(f"{value:g}" for value in world.to_dict()["theta"])
+        what = f"Actions with {world.name} rewards, theta = ({theta}), the best of mean {world.best:g}"
     return (
-        f"Arms with {world.name} rewards of means {means}. Each policy was run in pairs: the two executions of a pair "
+        f"{what}. Each policy was run in pairs: the two executions of a pair "
         f"share their coins and see fresh rewards. rho = {first.rho:g}.{_budget(comparison)}"
     )
 

@@ -1,0 +1,1 @@
+"""Linear problems: least squares by design, rounded estimates, and what the linear policies share."""

@@ -1,0 +1,91 @@
+"""Least squares on the totals of a fixed design, in coordinates in which the noise is isotropic.
+
+Symbols  V: sum of weight(a) a a' over the core set, divided by all weights; X: lower triangular with X V X' = I + E,
+         E known exactly (see `design.whitening`); N: all pulls; b: sum of a's centred total times a; x = X b / sqrt(N)
+
+If every arm's pulls are its weight, then Cov(x) <= sigma^2 (1 + |E|) I for independent rewards of variance at most
+sigma^2 each, whatever their means are. theta_hat = X' x / sqrt(N) is the least-squares estimate up to |E|.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from banditto.algebra import product
+from banditto.arrays import FloatArray
+from banditto.design.whitening import IllConditioned, Whitening
+
+# |E| above this is refused: then all that it changes is a millionth of what is proved without it
+LARGEST_EXCESS = 2.0**-24
+_UNIT = 2.0**-53
+
+
+@dataclass(frozen=True, eq=False)
+class Regression:
+    """A core set (feature, arm) with the weights of its estimate and the pulls of its totals."""
+
+    core: FloatArray
+    weights: tuple[int, ...]
+    pulls: tuple[int, ...]
+    factor: FloatArray  # X
+    excess: float  # |E|
+
+    @classmethod
+    def of(cls, core: FloatArray, weights: Sequence[int], pulls: Sequence[int] | None = None) -> Regression:
+        """Factorise; raises `IllConditioned` where double precision does not suffice."""
+        white = Whitening.of(core, weights)
+        if white.excess > LARGEST_EXCESS:
+            raise IllConditioned
+        return cls(core, tuple(weights), tuple(weights if pulls is None else pulls), white.factor, white.excess)
+
+    @property
+    def dimension(self) -> int:
+        """Of the coordinates."""
+        return int(self.core.shape[0])
+
+    @property
+    def total(self) -> int:
+        """All pulls."""
+        return sum(self.pulls)
+
+    def centred(self, totals: FloatArray, centre: float) -> FloatArray:
+        """Totals (replicate, arm) of rewards less their centre."""
+        return totals - centre * np.array(self.pulls, dtype=np.float64)
+
+    def whitened(self, totals: FloatArray, centre: float) -> FloatArray:
+        """x for each row of totals (replicate, arm); shape (replicate, feature)."""
+        moments = product(self.centred(totals, centre), np.ascontiguousarray(self.core.T))
+        return product(moments, np.ascontiguousarray(self.factor.T)) / math.sqrt(self.total)
+
+    def parameter(self, whitened: FloatArray) -> FloatArray:
+        """theta = X' x / sqrt(N) for each row."""
+        return product(whitened, self.factor) / math.sqrt(self.total)
+
+    def estimate(self, totals: FloatArray, centre: float) -> FloatArray:
+        """The least-squares estimate for each row of totals."""
+        return self.parameter(self.whitened(totals, centre))
+
+    def of_values(self, values: FloatArray) -> FloatArray:
+        """theta for given values (replicate, arm) of the core set, by its weights."""
+        shares = np.array(self.weights, dtype=np.float64) / float(sum(self.weights))
+        moments = product(values * shares, np.ascontiguousarray(self.core.T))
+        return product(product(moments, np.ascontiguousarray(self.factor.T)), self.factor)
+
+    def rounding(self, reach: float) -> float:
+        """How far the computed x is from the exact one, at the most, if no reward's mean exceeds `reach`.
+
+        Every entry of x is a sum of products of at most |C| + d + 6 roundings each; the sum of their sizes is at most
+        |X| times the sum of n |a|, times the largest reward. What noise adds to a total is covered by the factor 2.
+        """
+        sizes = product(np.abs(self.core), np.array(self.pulls, dtype=np.float64)[:, None])  # (feature, 1)
+        rows = product(np.abs(self.factor), sizes)[:, 0]
+        length = math.sqrt(math.fsum((rows * rows).tolist())) / math.sqrt(self.total)
+        return 2.0 * (len(self.pulls) + self.dimension + 6) * _UNIT * reach * length
+
+    def bias(self, g: float, largest: float) -> float:
+        """What E adds to the error of any value: |X a| |E| |X^-T theta| <= sqrt(g) |E| |theta| (1 + |E|)."""
+        return math.sqrt(g) * self.excess * largest * 1.001

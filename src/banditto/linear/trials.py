@@ -1,0 +1,116 @@
+"""A batch of pulls by design, and what its totals say of every active arm: the same for all policies that compare arms.
+
+Symbols  pi: design, V: sum pi(a) a a', X: lower triangular with X V X' = I + E, W: sum n_a a a', g: max a' V^-1 a,
+         g_xy: max (a - b)' V^-1 (a - b) over active arms a, b
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from banditto.actions.finite import FiniteActions
+from banditto.algebra import product
+from banditto.arrays import FloatArray, IntArray
+from banditto.design import Design
+from banditto.design.whitening import IllConditioned, Whitening
+from banditto.linear.active_sets import FiniteField
+from banditto.linear.regression import Regression
+
+_UP = 1.0 + 2.0**-30  # covers the rounding of what is computed here, and |E|
+
+
+class Contest(NamedTuple):
+    """An active set with its design: what differences of arms cost to learn."""
+
+    design: Design
+    g: float
+    g_differences: float
+
+    @property
+    def units(self) -> float:
+        """max(g_xy, g) / 2: with so many times m pulls every difference has variance proxy 2 sigma^2 / m at most."""
+        return max(self.g_differences, self.g) / 2.0
+
+
+class Trial(NamedTuple):
+    """A batch: `spread` is at least max (a - b)' W^-1 (a - b); `rounding` is how far a value is from the exact one."""
+
+    design: Design
+    regression: Regression
+    spread: float
+    rounding: float
+
+    @property
+    def columns(self) -> IntArray:
+        """The arms that are pulled."""
+        assert self.design.arms is not None
+        return np.array(self.design.arms, dtype=np.int64)
+
+
+def values_of(trial: Trial, field: FiniteField, totals: FloatArray, centre: float) -> FloatArray:
+    """<a, theta_hat> for every arm, from the totals (replicate, arm) of one batch."""
+    own = np.ascontiguousarray(totals[:, trial.columns])
+    return field.values(trial.design, trial.regression.estimate(own, centre))
+
+
+@lru_cache(maxsize=64)
+def field_of(actions: FiniteActions) -> FiniteField:
+    """The field of some actions, made once."""
+    return FiniteField(actions)
+
+
+@lru_cache(maxsize=20_000)
+def contest(actions: FiniteActions, key: bytes) -> Contest | None:
+    """The design of an active set of two arms or more; None where double precision does not suffice."""
+    field = field_of(actions)
+    if field.size(key) < 2:
+        return None
+    design = field.design(key)
+    if design is None:
+        return None
+    try:
+        white = Whitening.of(field.core(design), design.counts)
+    except IllConditioned:
+        return None
+    points = field.points[list(design.features)][:, field.mask(key)]
+    placed = np.ascontiguousarray(product(white.factor, points))  # (feature, arm)
+    return Contest(design, design.g, white.certified(_widest(placed)) * _UP)
+
+
+def _widest(points: FloatArray) -> float:
+    """The largest squared distance of two points (feature, point), row by row so that memory stays small."""
+    largest = 0.0
+    for index in range(points.shape[1] - 1):
+        apart = np.zeros(points.shape[1] - index - 1)
+        for feature in points:
+            difference = feature[index + 1 :] - feature[index]
+            apart += difference * difference
+        largest = max(largest, float(np.max(apart)))
+    return largest
+
+
+@lru_cache(maxsize=20_000)
+def trial(actions: FiniteActions, key: bytes, pulls: int, reach: float) -> Trial | None:
+    """At least `pulls` pulls of an active set, in the proportions of its design; None where it cannot be told apart.
+
+    `reach` bounds the size of rewards.
+    """
+    found = contest(actions, key)
+    if found is None or pulls < 1:
+        return None
+    field = field_of(actions)
+    try:
+        regression = Regression.of(field.core(found.design), found.design.plan(pulls).pulls)
+    except IllConditioned:
+        return None
+    points = field.points[list(found.design.features)][:, field.mask(key)]
+    sizes = product(np.abs(regression.factor), np.abs(points))
+    longest = math.sqrt(float(np.max(product(np.ones((1, sizes.shape[0])), sizes * sizes))))
+    # |X a| / sqrt(N) times the error of x, and the rounding of X' x and of <a, theta>
+    moved = math.sqrt(found.g / regression.total) * regression.rounding(reach)
+    moved += 4.0 * (regression.dimension + 2) * 2.0**-53 * reach * longest
+    return Trial(found.design, regression, found.g_differences / pulls * _UP, moved)
