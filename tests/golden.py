@@ -13,8 +13,11 @@ import banditto as bd
 from banditto.arrays import FloatArray, IntArray
 from banditto.catalogue import protocol_of
 from banditto.coins import Coins
-from banditto.policy import Policy
+from banditto.policy import PlacedPolicy, Policy
 from banditto.trajectory import Run, Trajectory
+
+GRID = [[x / 9, y / 9, 0.5] for x in (-5, -2, 3) for y in (-4, 1, 5)]
+CORNER = bd.Polytope(rows=[[1, 0], [0, 1], [-1, 0], [0, -1], [2, 1]], bounds=[0.5, 0.625, 0.5, 0.625, 1.0])
 
 CASES: dict[str, Policy[Any]] = {
     "2 arms": bd.RandomThreshold(arms=2, horizon=10**6, rho=0.1),
@@ -27,6 +30,14 @@ CASES: dict[str, Policy[Any]] = {
     "mean rounding, 10 arms, Gaussian": bd.MeanRounding(arms=10, horizon=10**10, rho=0.1, rewards="gaussian"),
     "certified elimination, 2 arms": bd.CertifiedElimination(arms=2, horizon=10**6, rho=0.1),
     "certified elimination, 6 arms": bd.CertifiedElimination(arms=6, horizon=10**5, rho=0.3, rewards="gaussian"),
+    "linear threshold": bd.LinearThreshold(actions=GRID, horizon=10**9, rho=0.2),
+    "linear threshold, paper": bd.LinearThreshold(actions=GRID, horizon=10**9, rho=0.2, constants="paper"),
+    "least squares, lattice": bd.LeastSquaresRounding(actions=GRID, horizon=10**10, rho=0.2),
+    "least squares, grid": bd.LeastSquaresRounding(actions=GRID, horizon=10**10, rho=0.2, rounding="grid"),
+    "least squares, ball": bd.LeastSquaresRounding(actions=bd.Ball(dimension=3), horizon=10**11, rho=0.2),
+    "least squares, polytope": bd.LeastSquaresRounding(actions=CORNER, horizon=10**11, rho=0.2),
+    "certified linear": bd.CertifiedLinear(actions=GRID, horizon=10**8, rho=0.2, method="thresholds"),
+    "net": bd.NetThreshold(actions=bd.Box.unit(1), horizon=10**12, rho=0.2),
     "explore then commit": bd.ExploreThenCommit(arms=4, horizon=10**6, rho=0.1, gap=0.03),
 }
 
@@ -47,13 +58,18 @@ def recorded_totals(pulls: IntArray, batch: int) -> FloatArray:
 def play(policy: Policy[Any], coins: Coins) -> list[Trajectory]:
     state = policy.init(coins.count)
     runs: list[list[Run]] = [[] for _ in range(coins.count)]
+    actions: list[dict[tuple[float, ...], int]] = [{} for _ in range(coins.count)]
     batch = 0
     while (plan := policy.plan(state)) is not None:
         batch += 1
         for row, kept in enumerate(runs):
-            kept += [Run(batch, arm, int(n)) for arm, n in enumerate(plan[row]) if n > 0]
+            names = list(range(plan.shape[1]))
+            if not policy.arms and isinstance(policy, PlacedPolicy):
+                places = policy.places(state)[row].tolist()
+                names = [actions[row].setdefault(tuple(place), len(actions[row])) for place in places]
+            kept += [Run(batch, names[slot], int(n)) for slot, n in enumerate(plan[row]) if n > 0]
         state = policy.decide(state, recorded_totals(plan, batch), coins)
-    return [Trajectory(tuple(kept)) for kept in runs]
+    return [Trajectory(tuple(kept), tuple(known)) for kept, known in zip(runs, actions, strict=True)]
 
 
 def digests() -> dict[str, str]:
@@ -63,7 +79,7 @@ def digests() -> dict[str, str]:
         protocol = protocol_of(policy, seed=9, arms=policy.arms, horizon=policy.horizon, rho=policy.rho)
         found[f"{name}: protocol"] = protocol.digest
         trajectories = play(policy, Coins(9, 40, 3 if policy.arms > 100 else 8))
-        assert len({trajectory.digest for trajectory in trajectories}) > 1
+        assert len({trajectory.digest for trajectory in trajectories}) > 1, name
         joined = "".join(trajectory.digest for trajectory in trajectories)
         found[f"{name}: decisions"] = hashlib.sha256(joined.encode()).hexdigest()
     return found

@@ -300,6 +300,8 @@ def test_a_design_that_misses_its_target_is_exit_code_3(tmp_path: Path) -> None:
 
 GOOD = {"means": "0.9,0.8", "horizon": "1e6", "rho": "0.1", "pairs": "10"}
 
+LINEAR: dict[str, str | None] = {"means": None, "theta": "0.5,0.3", "actions": "arms.csv"}
+
 # of every verb that plays pairs: what is changed, which argument the message names, what it says was given
 SHARED: dict[str, tuple[dict[str, str | None], str, str]] = {
     "rho zero": ({"rho": "0"}, "--rho", "0"),
@@ -345,6 +347,20 @@ SHARED: dict[str, tuple[dict[str, str | None], str, str]] = {
     "empty output": ({"out": ""}, "--out", "''"),
     "unwritable output": ({"out": "/dev/null/folder"}, "--out", "/dev/null/folder"),
     "output is a file": ({"out": __file__}, "--out", __file__),
+    "theta of the wrong length": (LINEAR | {"theta": "0.5"}, "--theta", "1 numbers"),
+    "theta too long": (LINEAR | {"theta": "0.9,0.9"}, "--theta", "length 1.27279221"),
+    "theta text": (LINEAR | {"theta": "0.9,up"}, "--theta", "up"),
+    "no theta": (LINEAR | {"theta": None}, "--theta", "nothing"),
+    "no actions": (LINEAR | {"actions": None}, "--actions", "nothing"),
+    "actions not there": (LINEAR | {"actions": "nowhere.csv"}, "--actions", "nowhere.csv"),
+    "action too long": (LINEAR | {"actions": "long.csv"}, "--actions", "length 2.23606798 of action 1"),
+    "actions and a set": (LINEAR | {"action-set": "ball"}, "--actions", "arms.csv and --action-set ball"),
+    "actions with a dimension": (LINEAR | {"dimension": "2"}, "--dimension", "2"),
+    "unknown set": (LINEAR | {"actions": None, "action-set": "cube"}, "--action-set", "cube"),
+    "set without a dimension": (LINEAR | {"actions": None, "action-set": "ball"}, "--dimension", "nothing"),
+    "theta and means": (LINEAR | {"means": "0.9,0.8"}, "--means", "0.9,0.8"),
+    "linear rewards of no kind": (LINEAR | {"environment": "beta:2"}, "--environment", "beta:2"),
+    "linear environment with means": ({"environment": "linear-bernoulli"}, "--environment", "linear-bernoulli"),
 }
 
 BAD: dict[str, dict[str, tuple[dict[str, str | None], str, str]]] = {
@@ -353,6 +369,12 @@ BAD: dict[str, dict[str, tuple[dict[str, str | None], str, str]]] = {
         "unknown policy": ({"": "random-treshold"}, "POLICY", "random-treshold"),
         "no gap": ({"": "explore-then-commit"}, "--gap", "nothing"),
         "gap too wide": ({"": "explore-then-commit", "gap": "2"}, "--gap", "2.0"),
+        "linear policy without actions": ({"": "linear-threshold"}, "POLICY", "linear-threshold"),
+        "finite policy on a set": (
+            LINEAR | {"": "linear-threshold", "actions": None, "action-set": "ball", "dimension": "2"},
+            "--actions",
+            "Ball",
+        ),
     },
     "compare": SHARED
     | {
@@ -456,9 +478,8 @@ def test_bad_input_is_one_line_and_exit_code_2(
     change, argument, given = BAD[verb][name]
     from banditto.cli import main
 
-    if verb == "design":
-        write_design_files(tmp_path)
-        monkeypatch.chdir(tmp_path)
+    write_design_files(tmp_path)
+    monkeypatch.chdir(tmp_path)
 
     for flags in ([], ["--json"]):
         with pytest.raises(SystemExit) as stop:

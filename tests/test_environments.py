@@ -21,6 +21,8 @@ ENVIRONMENTS: list[Environment] = [
     bd.Beta([0.9, 0.3], 0.5),
     bd.Discrete([([0, 0.5, 1], [0.2, 0.3, 0.5]), ([0.25], [1.0]), ([0.0, 1.0], [0.999, 0.001])]),
     bd.Discrete.from_means([0.2, 0.7], levels=4),
+    bd.LinearBernoulli([0.6, -0.5], [[1.0, 0.0], [0.0, 1.0], [0.6, 0.7]]),
+    bd.LinearGaussian([0.6, -0.5], [[1.0, 0.0], [0.0, 1.0]], sigma=2.0),
 ]
 
 
@@ -238,3 +240,66 @@ def test_means_too_far_from_zero_for_floating_point_are_refused() -> None:
 def test_a_plan_with_other_arms_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="3 arms"):
         bd.Bernoulli([0.1, 0.2]).draw(np.ones((4, 3), dtype=np.int64), Noise(1, 0, 0))
+
+
+def test_linear_means() -> None:
+    points = [[1.0, 0.0], [0.0, 1.0], [-0.6, 0.5]]
+    bernoulli, gaussian = bd.LinearBernoulli([0.5, 0.25], points), bd.LinearGaussian([0.5, 0.25], points)
+    assert bernoulli.means == pytest.approx((0.75, 0.625, 0.4125), abs=1e-6)
+    assert gaussian.means == pytest.approx((0.5, 0.25, -0.175), abs=1e-6)
+    assert (bernoulli.best, gaussian.best) == pytest.approx((0.75, 0.5), abs=1e-6)
+    ball = bd.LinearGaussian([0.3, 0.4], bd.Ball(dimension=2))
+    assert ball.means == ()
+    assert ball.best == pytest.approx(0.5)
+    places = np.array([[[1.0, 0.0], [0.0, 0.5]], [[0.6, 0.8], [0.0, 0.0]]])
+    assert np.allclose(ball.means_at(places), [[0.3, 0.2], [0.5, 0.0]])
+    assert np.allclose(
+        bd.LinearBernoulli([0.3, 0.4], bd.Ball(dimension=2)).means_at(places), [[0.65, 0.6], [0.75, 0.5]]
+    )
+    assert ball.to_dict()["actions"]["type"] == "ball"
+    assert bernoulli.to_dict()["actions"]["actions"] == 3
+
+
+@pytest.mark.parametrize("count", [10, 10**6, 10**12, 10**15])
+def test_totals_of_placed_actions(count: int) -> None:
+    """Mean and variance of 20,000 totals; a false failure has probability 1e-9 for each of the eight comparisons."""
+    rows = 20_000
+    places = np.broadcast_to(np.array([[1.0, 0.0], [0.0, -1.0]]), (rows, 2, 2))
+    pulls = np.full((rows, 2), count, dtype=np.int64)
+    pulls[:, 1] //= 10
+    worlds: list[Any] = [
+        bd.LinearGaussian([0.3, 0.4], bd.Ball(dimension=2), 0.7),
+        bd.LinearBernoulli([0.3, 0.4], bd.Ball(dimension=2)),
+    ]
+    for world in worlds:
+        totals = world.draw_at(pulls, places, Noise(3, 0, 0))
+        again = world.draw_at(pulls, places, Noise(3, 0, 0))
+        assert np.array_equal(totals, again)
+        assert (world.draw_at(0 * pulls, places, Noise(3, 0, 0)) == 0.0).all()
+        means = world.means_at(places)[0]
+        for slot, mean in enumerate(means):
+            variance = 0.49 if world.name == "linear-gaussian" else mean * (1.0 - mean)
+            size = int(pulls[0, slot])
+            spread = (variance * size / rows) ** 0.5
+            assert abs(totals[:, slot].mean() - size * mean) <= 6.2 * spread + 1e-9 * size
+            if size * variance >= 25.0:
+                assert abs(totals[:, slot].var() / (size * variance) - 1.0) <= 6.2 * (2.0 / rows) ** 0.5 + 0.01
+
+
+@pytest.mark.parametrize(
+    ("make", "argument", "given"),
+    [
+        (lambda: bd.LinearBernoulli([0.1], [[1.0, 0.0], [0.0, 1.0]]), "theta", "1 numbers"),
+        (lambda: bd.LinearBernoulli([0.9, 0.9], [[1.0, 0.0], [0.0, 1.0]]), "theta", "length 1.27"),
+        (lambda: bd.LinearBernoulli("0.9", [[1.0, 0.0], [0.0, 1.0]]), "theta", "0.9"),
+        (lambda: bd.LinearGaussian([0.1, 0.1], [[1.0, 0.5], [0.0, 1.0]]), "actions", "of action 0"),
+        (lambda: bd.LinearGaussian([0.1, 0.1], [[1.0, 0.0]]), "actions", "1 of them"),
+        (lambda: bd.LinearGaussian([0.1, 0.1], bd.Ball(dimension=2), 1e-5), "sigma", "1e-05"),
+        (lambda: bd.LinearGaussian([0.1, float("nan")], bd.Ball(dimension=2)), "theta", "nan"),
+    ],
+)
+def test_linear_refusals(make: Any, argument: str, given: str) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        make()
+    assert caught.value.argument == argument
+    assert given in str(caught.value)

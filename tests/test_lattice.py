@@ -86,3 +86,16 @@ def test_few_pairs_are_parted(dimension: int) -> None:
     for noise in (rng.standard_normal((2, pairs, dimension)), rng.choice([-1.0, 1.0], size=(2, pairs, dimension))):
         first, second = (lattice.nearest(moved + size * one).names for one in noise)
         assert_rate_at_most(int(np.sum(np.any(first != second, axis=1))), pairs, 0.1, LEVEL)
+
+
+@pytest.mark.parametrize("dimension", DIMENSIONS)
+def test_a_cell_has_one_centre(dimension: int) -> None:
+    """To the last bit, whatever point of the cell was asked about: what is decided from it must be the same."""
+    rng = np.random.default_rng(dimension)
+    base = rng.standard_normal((200, dimension)) * 30.0
+    cells = [lattice.nearest(base + 0.1 * rng.standard_normal(base.shape)) for _ in range(20)]
+    seen: dict[bytes, bytes] = {}
+    for found in cells:
+        for name, centre in zip(found.names, found.centres, strict=True):
+            assert seen.setdefault(name.tobytes(), centre.tobytes()) == centre.tobytes()
+    assert len(seen) < 0.8 * 4000  # many points share a cell

@@ -13,6 +13,44 @@ import banditto as bd
 from banditto.coins import Coins
 
 SIGNATURES = {
+    "CertifiedLinear": (
+        "(*, horizon: 'int', rho: 'float', constants: \"Literal['certified', 'paper']\" = 'certified', sigma: "
+        "'float' = 0.5, rewards: 'RewardKind | None' = None, actions: 'Any', centre: 'float | None' = None, "
+        "method: 'Method | None' = None) -> None"
+    ),
+    "LeastSquaresRounding": (
+        "(*, horizon: 'int', rho: 'float', constants: \"Literal['certified', 'paper']\" = 'certified', sigma: "
+        "'float' = 0.5, rewards: 'RewardKind | None' = None, actions: 'Any', centre: 'float | None' = None, "
+        "rounding: \"Literal['lattice', 'grid'] | None\" = None) -> None"
+    ),
+    "LinearThreshold": (
+        "(*, horizon: 'int', rho: 'float', constants: \"Literal['certified', 'paper']\" = 'certified', sigma: "
+        "'float' = 0.5, rewards: 'RewardKind | None' = None, actions: 'Any', centre: 'float | None' = None) -> "
+        "None"
+    ),
+    "NetThreshold": (
+        "(*, horizon: 'int', rho: 'float', constants: \"Literal['certified', 'paper']\" = 'certified', sigma: "
+        "'float' = 0.5, rewards: 'RewardKind | None' = None, actions: 'Any', centre: 'float | None' = None) -> "
+        "None"
+    ),
+    "LinUCB": (
+        "(*, actions: 'FiniteActions', sigma: 'float' = 0.5, centre: 'float' = 0.0, regularisation: 'float' = "
+        "1.0, bound: 'float' = 1.0) -> None"
+    ),
+    "LinThompson": (
+        "(*, actions: 'FiniteActions', sigma: 'float' = 0.5, centre: 'float' = 0.0, regularisation: 'float' = "
+        "1.0, inflation: 'float' = 1.0) -> None"
+    ),
+    "PhasedElimination": (
+        "(*, actions: 'FiniteActions', horizon: 'int', sigma: 'float' = 0.5, centre: 'float' = 0.0, bound: "
+        "'float' = 1.0) -> None"
+    ),
+    "LinearBernoulli": "(theta: 'Iterable[Real]', actions: 'Any') -> 'None'",
+    "LinearGaussian": "(theta: 'Iterable[Real]', actions: 'Any', sigma: 'Real' = 1.0) -> 'None'",
+    "ReplicableLeastSquares": (
+        "(*, actions: 'Any', rounding: \"Literal['lattice', 'grid']\" = 'lattice', sigma: 'float' = 0.5, "
+        "rewards: 'RewardKind | None' = None, centre: 'float | None' = None, accuracy: 'float' = 0.01) -> None"
+    ),
     "Ball": "(*, dimension: 'int', radius: 'float' = 1.0, cuts: 'tuple[HalfSpace, ...]' = ()) -> None",
     "Box": "(*, low: 'tuple[float, ...]', high: 'tuple[float, ...]') -> None",
     "FiniteActions": "(actions: 'Any', *, normalise: 'bool' = False) -> 'None'",
@@ -23,62 +61,63 @@ SIGNATURES = {
     ),
     "net": "(actions: 'ActionSet', radius: 'Real') -> 'FloatArray'",
     "BatchedElimination": (
-        "(*, arms: 'int', horizon: 'int', batches: 'int | None' = None, "
-        "grid: \"Literal['geometric', 'minimax']\" = 'geometric', gamma: 'float' = 12.0, sigma: 'float' = 0.5) -> None"
+        "(*, arms: 'int', horizon: 'int', batches: 'int | None' = None, grid: \"Literal['geometric', "
+        "'minimax']\" = 'geometric', gamma: 'float' = 12.0, sigma: 'float' = 0.5) -> None"
     ),
     "Bernoulli": "(means: 'Iterable[Real]') -> 'None'",
     "Beta": "(means: 'Iterable[Real]', concentration: 'Real' = 2.0) -> 'None'",
     "CertifiedElimination": (
-        "(*, arms: 'int', horizon: 'int', rho: 'float', constants: \"Literal['certified', 'paper']\" = 'certified', "
-        "sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None, gap: 'float | None' = None) -> None"
+        "(*, arms: 'int', horizon: 'int', rho: 'float', constants: \"Literal['certified', 'paper']\" = "
+        "'certified', sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None, gap: 'float | None' = None) -> "
+        "None"
     ),
     "Discrete": "(arms: 'Iterable[tuple[Sequence[Real], Sequence[Real]]]') -> 'None'",
     "ExploreThenCommit": (
-        "(*, arms: 'int', horizon: 'int', rho: 'float', constants: \"Literal['certified', 'paper']\" = 'certified', "
-        "sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None, gap: 'float') -> None"
+        "(*, arms: 'int', horizon: 'int', rho: 'float', constants: \"Literal['certified', 'paper']\" = "
+        "'certified', sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None, gap: 'float') -> None"
     ),
     "Gaussian": "(means: 'Iterable[Real]', sigma: 'Real' = 0.5) -> 'None'",
     "GaussianThompson": "(*, sigma: 'float' = 0.5) -> None",
     "KLUCB": "(*, sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None) -> None",
     "MOSS": "(*, sigma: 'float' = 0.5) -> None",
     "MeanRounding": (
-        "(*, arms: 'int', horizon: 'int', rho: 'float', constants: \"Literal['certified', 'paper']\" = 'certified', "
-        "sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None) -> None"
+        "(*, arms: 'int', horizon: 'int', rho: 'float', constants: \"Literal['certified', 'paper']\" = "
+        "'certified', sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None) -> None"
     ),
     "RandomThreshold": (
-        "(*, arms: 'int', horizon: 'int', rho: 'float', constants: \"Literal['certified', 'paper']\" = 'certified', "
-        "sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None) -> None"
+        "(*, arms: 'int', horizon: 'int', rho: 'float', constants: \"Literal['certified', 'paper']\" = "
+        "'certified', sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None) -> None"
     ),
     "SuccessiveElimination": "(*, sigma: 'float' = 0.5) -> None",
     "Thompson": "(*, successes: 'float' = 1.0, failures: 'float' = 1.0) -> None",
     "UCB1": "(*, sigma: 'float' = 0.5) -> None",
     "certify": (
-        "(policy: 'AnyPolicy', environment: 'Environment', *, pairs: 'int' = 1000, seed: 'int' = 0, "
-        "noise_seed: 'int | None' = None, horizon: 'int | None' = None, rho: 'float | None' = None, "
-        "confidence: 'float' = 0.95, jobs: 'int' = 1, executor: 'Executor | None' = None, "
-        "progress: 'Progress | None' = None) -> 'Certificate'"
+        "(policy: 'AnyPolicy', environment: 'Environment', *, pairs: 'int' = 1000, seed: 'int' = 0, noise_seed: "
+        "'int | None' = None, horizon: 'int | None' = None, rho: 'float | None' = None, confidence: 'float' = "
+        "0.95, jobs: 'int' = 1, executor: 'Executor | None' = None, progress: 'Progress | None' = None) -> "
+        "'Certificate'"
     ),
     "compare": (
-        "(policies: 'Sequence[AnyPolicy]', environment: 'Environment', *, horizon: 'int | None' = None, "
-        "rho: 'float | None' = None, pairs: 'int' = 1000, rounds: 'int' = 20000000, seed: 'int' = 0, "
-        "noise_seed: 'int | None' = None, confidence: 'float' = 0.95, labels: 'Sequence[str] | None' = None, "
-        "curves: 'bool' = False, jobs: 'int' = 1, executor: 'Executor | None' = None, "
-        "progress: 'CompareProgress | None' = None) -> 'Comparison'"
+        "(policies: 'Sequence[AnyPolicy]', environment: 'Environment', *, horizon: 'int | None' = None, rho: "
+        "'float | None' = None, pairs: 'int' = 1000, rounds: 'int' = 20000000, seed: 'int' = 0, noise_seed: 'int "
+        "| None' = None, confidence: 'float' = 0.95, labels: 'Sequence[str] | None' = None, curves: 'bool' = "
+        "False, jobs: 'int' = 1, executor: 'Executor | None' = None, progress: 'CompareProgress | None' = None) "
+        "-> 'Comparison'"
     ),
     "policy_of": "(protocol: 'Protocol') -> 'AnyPolicy'",
-    "protocol_of": ("(policy: 'AnyPolicy', *, seed: 'int', arms: 'int', horizon: 'int', rho: 'float') -> 'Protocol'"),
+    "protocol_of": "(policy: 'AnyPolicy', *, seed: 'int', arms: 'int', horizon: 'int', rho: 'float') -> 'Protocol'",
     "replicable_mean": (
         "(total: 'float', samples: 'int', *, rho: 'float', delta: 'float', coins: 'Coins', batch: 'int' = 0, "
-        "arm: 'int' = 0, sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None, "
-        "constants: 'Constants' = 'certified') -> 'RoundedMean'"
+        "arm: 'int' = 0, sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None, constants: 'Constants' = "
+        "'certified') -> 'RoundedMean'"
     ),
     "samples_needed": (
-        "(*, tau: 'float', delta: 'float', rho: 'float', sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None, "
-        "constants: 'Constants' = 'certified') -> 'int'"
+        "(*, tau: 'float', delta: 'float', rho: 'float', sigma: 'float' = 0.5, rewards: 'RewardKind | None' = "
+        "None, constants: 'Constants' = 'certified') -> 'int'"
     ),
     "watch_pair": (
-        "(policy: 'AnyPolicy', environment: 'Environment', *, pair: 'int' = 0, seed: 'int' = 0, "
-        "noise_seed: 'int | None' = None, horizon: 'int | None' = None, points: 'int' = 1200) -> 'PairView'"
+        "(policy: 'AnyPolicy', environment: 'Environment', *, pair: 'int' = 0, seed: 'int' = 0, noise_seed: 'int "
+        "| None' = None, horizon: 'int | None' = None, points: 'int' = 1200) -> 'PairView'"
     ),
 }
 TYPES = {"ActionSet", "Certificate", "Design", "Comparison", "Guarantee", "Protocol"}
@@ -138,6 +177,22 @@ def test_every_name_can_be_used_twice() -> None:
             assert isinstance(actions, bd.ActionSet)
             assert isinstance(bd.g_optimal_design(actions), bd.Design)
             assert bd.net(actions, 0.5).shape[1] == 2
+        points = [[1.0, 0.0], [0.6, 0.6], [0.0, 1.0]]
+        lines = bd.LinearBernoulli([0.5, 0.3], points)
+        known: dict[str, Any] = {"actions": points, "horizon": 10**6, "rho": 0.3}
+        linear: list[Any] = [
+            bd.LinearThreshold(**known),
+            bd.LeastSquaresRounding(**known),
+            bd.CertifiedLinear(**known),
+            bd.PhasedElimination(actions=bd.FiniteActions(points), horizon=10**6),
+            bd.LinUCB(actions=bd.FiniteActions(points)),
+            bd.LinThompson(actions=bd.FiniteActions(points)),
+        ]
+        assert len(bd.compare(linear, lines, pairs=4, rounds=10**4).entrants) == 6
+        disc = bd.LinearGaussian([0.5, 0.3], bd.Ball(dimension=2))
+        naive = bd.NetThreshold(actions=bd.Ball(dimension=2), horizon=10**7, rho=0.3, rewards="gaussian", sigma=1.0)
+        assert bd.certify(naive, disc, pairs=2).pairs == 2
+        assert bd.ReplicableLeastSquares(actions=points).pulls_needed(0.1, 0.1, 0.1) > 100
         for error in ERRORS - {"ShortHorizonWarning"}:
             assert issubclass(getattr(bd, error), bd.BandittoError)
         assert issubclass(bd.ShortHorizonWarning, UserWarning)

@@ -45,7 +45,7 @@ def build_policy(
     known: dict[str, Any] = {"arms": arms}
     if entry.linear:
         if not isinstance(environment, LinearEnvironment):
-            raise InvalidArgument("policy", name, "a linear problem (theta with actions or an action set), or another")
+            raise InvalidArgument("policy", name, "another, or a linear problem: theta with actions or an action set")
         known = {"actions": environment.actions}
     if name in baselines.REGISTRY:
         kind = load_class(entry)

@@ -60,6 +60,10 @@ class LinearEnvironment(Environment, Protocol):
         """`FiniteActions` or an action set."""
 
     @property
+    def centre(self) -> float:
+        """What is left of a mean without <theta, a>."""
+
+    @property
     def best(self) -> float:
         """The largest mean of any action."""
 

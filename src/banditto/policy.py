@@ -205,8 +205,8 @@ class Policy(BatchedPolicy[S], Protocol[S]):
 class Acting(Configured, Protocol):
     """A policy that was made for certain actions."""
 
-    def check_actions(self, actions: Any) -> None:
-        """Raise `InvalidArgument` for other ones."""
+    def check_actions(self, actions: Any, centre: float) -> None:
+        """Raise `InvalidArgument` for other ones, or for rewards that are linear around another centre."""
 
 
 @runtime_checkable

@@ -14,6 +14,14 @@
     confidence = 0.95
     gap = 0.1                          # for policies that need one and have none of their own
 
+A linear problem has, instead of means,
+
+    theta = [0.3, 0.2]
+    actions = "arms.csv"               # one action a line, or
+    action_set = "ball"                # box, simplex or a JSON file, and
+    dimension = 2                      # of a ball, box or simplex
+    normalise = false                  # divide all actions of a file by the length of the longest
+
 Keys that are not listed here are refused. Only `policies`, `horizon`, `rho` and what the environment needs must be
 there, in the file or as flags, which win.
 """
@@ -29,7 +37,8 @@ from typing import Any, NamedTuple
 
 import tomli_w
 
-from banditto.catalogue import build_environment, build_policy, takes_option
+from banditto.actions.choosing import read_actions
+from banditto.catalogue import build_environment, build_linear_environment, build_policy, takes_option
 from banditto.coins import LARGEST_SEED
 from banditto.environment import Environment
 from banditto.errors import InvalidArgument
@@ -71,6 +80,11 @@ class StudyFile:
     noise_seed: int | None = None
     confidence: float | None = None
     gap: float | None = None
+    theta: tuple[float, ...] | None = None
+    actions: str | None = None
+    action_set: str | None = None
+    dimension: int | None = None
+    normalise: bool | None = None
 
     @classmethod
     def load(cls, path: str) -> StudyFile:
@@ -85,6 +99,11 @@ class StudyFile:
         name, _, file = (study.environment or "").partition(":")
         if name == "discrete" and file and not Path(file).is_absolute():
             study = replace(study, environment=f"{name}:{Path(path).parent / file}")
+        if study.actions is not None and not Path(study.actions).is_absolute():
+            study = replace(study, actions=str(Path(path).parent / study.actions))
+        named = study.action_set or ""
+        if named.endswith(".json") and not Path(named).is_absolute():
+            study = replace(study, action_set=str(Path(path).parent / named))
         return study
 
     @classmethod
@@ -97,7 +116,15 @@ class StudyFile:
     def with_flags(self, **flags: Any) -> StudyFile:
         """The study with those flags in place of its own values that were given; what they make moot is forgotten."""
         given = {name: value for name, value in flags.items() if value is not None}
-        study = replace(self, **given)
+        study = self
+        if given.keys() & _LINEAR:  # a linear problem takes the place of means, and the other way round
+            study = replace(study, means=None)
+        elif "means" in given:
+            study = replace(study, **dict.fromkeys(_LINEAR))
+        for one, other in (("actions", "action_set"), ("action_set", "actions")):
+            if one in given and other not in given:
+                study = replace(study, **{other: None, "dimension": None})
+        study = replace(study, **given)
         if "means" not in given and str(given.get("environment", "")).startswith("discrete"):
             study = replace(study, means=None)
         lines = given.get("policies", ())
@@ -119,9 +146,19 @@ class StudyFile:
             {key: list(value) if isinstance(value, tuple) else value for key, value in content.items()}
         )
 
+    def _world(self) -> Environment:
+        kind = self.environment or "bernoulli"
+        if all(getattr(self, name) is None for name in _LINEAR):
+            return build_environment(kind, self.means)
+        if self.means is not None:
+            given = ",".join(f"{mean:g}" for mean in self.means)
+            raise InvalidArgument("means", given, "none, because a linear problem has theta and actions")
+        actions = read_actions(self.actions, bool(self.normalise), self.action_set, self.dimension)
+        return build_linear_environment(kind, self.theta, actions)
+
     def built(self) -> Built:
         """The objects that it names."""
-        world = build_environment(self.environment or "bernoulli", self.means)
+        world = self._world()
         horizon = _needed(self.horizon, "horizon", "an integer, such as 1e8")
         rho = _needed(self.rho, "rho", "a number between 0 and 1, both excluded")
         lines = _needed(self.policies, "policies", "names separated by commas, such as random-threshold,ucb1")
@@ -139,6 +176,9 @@ class StudyFile:
             for line in lines
         ]
         return Built(made, world, [line.name for line in lines])
+
+
+_LINEAR = ("theta", "actions", "action_set", "dimension", "normalise")
 
 
 class Built(NamedTuple):
@@ -204,6 +244,7 @@ FEWEST_ROUNDS, MOST_ROUNDS = 10**4, 10**13  # of the budget of a per-round polic
 _RANGES = {
     "horizon": (SHORTEST_HORIZON, LONGEST_HORIZON),
     "pairs": (1, MOST_PAIRS),
+    "dimension": (1, 500),
     "rounds": (FEWEST_ROUNDS, MOST_ROUNDS),
     "seed": (0, LARGEST_SEED),
     "noise_seed": (0, LARGEST_SEED),
@@ -212,6 +253,12 @@ _RANGES = {
 
 def _count(value: Any, name: str) -> int:
     return integer(value, name, *_RANGES[name])
+
+
+def _flag(value: Any, name: str) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidArgument(name, value, "true or false")
+    return value
 
 
 _CHECKS: dict[str, Any] = {
@@ -227,4 +274,9 @@ _CHECKS: dict[str, Any] = {
     "noise_seed": _count,
     "confidence": open_unit,
     "gap": lambda value, name: real(value, name),
+    "theta": _numbers,
+    "actions": _text,
+    "action_set": _text,
+    "dimension": _count,
+    "normalise": _flag,
 }

@@ -13,11 +13,11 @@ import numpy as np
 from banditto.actions.sets import Action, Direction, checked_cut, checked_direction, empty
 from banditto.algebra import largest, linear_forms
 from banditto.arrays import FloatArray
-from banditto.canonical import CanonicalActions, canonical, checked_matrix, digest_of
+from banditto.canonical import BITS, CanonicalActions, canonical, checked_matrix, digest_of
 from banditto.errors import InvalidArgument
 
-_LONGEST_ROUNDED = 1.0 + 1e-4  # what rounding to integers may have made of length 1
-LONGEST = 1.0 + 1e-9  # of an action: the analysis is for length 1, and features are decimals that somebody rounded
+LONGEST = 1.0 + 1e-9  # of theta: decimals that somebody rounded
+_ROUNDING = 2.0**-BITS  # of each feature: what was written down as it was used must be read again
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -35,7 +35,7 @@ class FiniteActions:
     def __init__(self, actions: Any, *, normalise: bool = False) -> None:
         matrix = checked_matrix(actions, "actions")
         longest, size = _longest(matrix)
-        if size > LONGEST and not normalise:
+        if size > 1.0 + _ROUNDING * math.sqrt(matrix.shape[1]) and not normalise:
             given = f"length {size:.9g} of action {longest}"
             raise InvalidArgument("actions", given, "actions of length at most 1 (normalise divides by the longest)")
         if normalise and size > 0.0:
@@ -49,6 +49,9 @@ class FiniteActions:
             other.canonical.digest,
         )
 
+    def __repr__(self) -> str:
+        return f"FiniteActions({len(self.arms)} x {self.dimension}, {self.canonical.digest[:8]})"
+
     def __hash__(self) -> int:
         return hash((self.arms, self.canonical.digest))
 
@@ -61,11 +64,18 @@ class FiniteActions:
         return cls(read_csv(path), normalise=normalise)
 
     @classmethod
+    def fine(cls, actions: Any, bits: int = 45) -> FiniteActions:
+        """Rounded to 45 binary places instead of 20: for actions that were computed, alike on every machine."""
+        made = cls(actions)
+        object.__setattr__(made, "canonical", canonical(actions, bits=bits))
+        return made
+
+    @classmethod
     def of_integers(cls, rows: list[list[int]], exponents: list[int]) -> FiniteActions:
         """From integers (action, feature) and the unit 2^e of each feature, as protocols hold them."""
         matrix = checked_matrix(rows, "actions")
         _, size = _longest(np.ldexp(matrix, np.array(exponents)))
-        if size > _LONGEST_ROUNDED:
+        if size > 1.0 + 2.0 * _ROUNDING * math.sqrt(matrix.shape[1]):
             raise InvalidArgument("actions", f"length {size:.9g}", "actions of length at most 1")
         points = np.array(matrix.T, order="C")
         points.setflags(write=False)
@@ -95,8 +105,8 @@ class FiniteActions:
         """Some of the actions, by their place in this set."""
         points = np.ascontiguousarray(self.canonical.points[:, indices])
         left = object.__new__(FiniteActions)
-        exponents = self.canonical.exponents
-        object.__setattr__(left, "canonical", CanonicalActions(points, exponents, digest_of(points, exponents)))
+        exponents, bits = self.canonical.exponents, self.canonical.bits
+        object.__setattr__(left, "canonical", CanonicalActions(points, exponents, digest_of(points, exponents), bits))
         object.__setattr__(left, "arms", tuple(self.arms[index] for index in indices))
         return left
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from banditto.actions.choosing import read_actions
 from banditto.cli import parameters
 from banditto.cli.output import (
     EXIT_CHECK,
@@ -37,6 +38,11 @@ PolicyArgument = Annotated[
 def certify(
     policy: PolicyArgument,
     means: parameters.Means = None,
+    theta: parameters.Theta = None,
+    actions: parameters.Actions = None,
+    action_set: parameters.ActionSetOption = None,
+    dimension: parameters.Dimension = None,
+    normalise: parameters.Normalise = False,
     horizon: parameters.Horizon = None,
     rho: parameters.Rho = None,
     gap: parameters.Gap = None,
@@ -57,7 +63,8 @@ def certify(
     from banditto import certification  # numerical libraries are loaded once there is work for them
 
     with collected_warnings() as warnings:
-        problem = _problem(policy, means, environment or "bernoulli", horizon, rho, seed, gap)
+        world = _World(means, theta, actions, action_set, dimension, normalise, environment or "bernoulli")
+        problem = _problem(policy, world, horizon, rho, seed, gap)
     if not quiet and not as_json:
         print_warnings(warnings)
     with output_directory(parameters.folder(out), FILES) as folder:
@@ -103,24 +110,52 @@ class _Problem(NamedTuple):
     seed: int
 
 
+class _World(NamedTuple):
+    """The flags that say where rewards come from."""
+
+    means: str | None
+    theta: str | None
+    actions: str | None
+    action_set: str | None
+    dimension: str | None
+    normalise: bool
+    environment: str
+
+    def built(self, own: Any = None) -> Environment:
+        """The environment; `own` are the actions of a protocol, which need not be named again."""
+        from banditto.catalogue import build_environment, build_linear_environment
+
+        if not any((self.theta, self.actions, self.action_set, self.dimension, self.normalise)):
+            return build_environment(
+                self.environment, None if self.means is None else parameters.numbers(self.means, "means")
+            )
+        if self.means is not None:
+            raise InvalidArgument("means", self.means, "none, because a linear problem has theta and actions")
+        features = None if self.dimension is None else parameters.count(self.dimension, "dimension")
+        if own is None or self.actions is not None or self.action_set is not None:
+            own = read_actions(self.actions, self.normalise, self.action_set, features)
+        theta = None if self.theta is None else parameters.numbers(self.theta, "theta")
+        return build_linear_environment(self.environment, theta, own)
+
+
 def _problem(
     spec: str,
-    means: str | None,
-    environment: str,
+    world: _World,
     horizon: str | None,
     rho: str | None,
     seed: str | None,
     gap: str | None,
 ) -> _Problem:
     """What to run, from a policy's name and flags, or from a protocol file (whose values flags may only repeat)."""
-    from banditto.catalogue import build_environment, build_policy, policy_of, takes_option
+    from banditto.catalogue import build_policy, policy_of, takes_option
 
-    world = build_environment(environment, None if means is None else parameters.numbers(means, "means"))
+    from_file = spec.endswith((".toml", ".json"))
+    place = None if from_file else world.built()
     length = None if horizon is None else parameters.count(horizon, "horizon")
     share = None if rho is None else open_unit(rho, "rho")
     root = None if seed is None else parameters.count(seed, "seed")
     lead = None if gap is None else real(gap, "gap", "a number above 0")
-    if spec.endswith((".toml", ".json")):
+    if place is None:
         protocol = Protocol.load(spec)
         own = {"horizon": protocol.horizon, "rho": float(protocol.rho), "seed": protocol.seed}
         if "gap" in protocol.settings:
@@ -129,12 +164,14 @@ def _problem(
             if given is not None and given != own.get(name):
                 allowed = f"{own[name]}, the protocol's own, or none" if name in own else "none: the protocol has none"
                 raise InvalidArgument(name, given, allowed)
-        return _Problem(policy_of(protocol), world, protocol.horizon, float(protocol.rho), protocol.seed)
+        policy = policy_of(protocol)
+        place = world.built(getattr(policy, "actions", None))
+        return _Problem(policy, place, protocol.horizon, float(protocol.rho), protocol.seed)
     if length is None:
         raise InvalidArgument("horizon", "nothing", "an integer, such as 1e8")
     if share is None:
         raise InvalidArgument("rho", "nothing", "a number between 0 and 1, both excluded")
-    policy = build_policy(spec, arms=len(world.means), horizon=length, rho=share, environment=world, gap=lead)
+    policy = build_policy(spec, arms=len(place.means), horizon=length, rho=share, environment=place, gap=lead)
     if lead is not None and not takes_option(spec, "gap"):
         raise InvalidArgument("gap", lead, f"none, because {spec} does not need one")
-    return _Problem(policy, world, length, share, root or 0)
+    return _Problem(policy, place, length, share, root or 0)

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 # every file that a report may have: what is in the way is found before the work, and what is stale goes after it
 NAMES = (
-    *("report.html", "results.json", "results.csv", "curves.csv", "divergence.csv", "study.toml", "arms.json"),
+    *("report.html", "results.json", "results.csv", "curves.csv", "divergence.csv", "study.toml"),
+    *("arms.json", "actions.csv", "action_set.json"),
     *(
         f"figures/{name}.{kind}"
         for name in ("agreement", "regret", "ribbons", "divergence", "guarantee")
@@ -54,6 +55,11 @@ ReportOut = Annotated[
 def compare(
     study: StudyArgument = None,
     means: parameters.Means = None,
+    theta: parameters.Theta = None,
+    actions: parameters.Actions = None,
+    action_set: parameters.ActionSetOption = None,
+    dimension: parameters.Dimension = None,
+    normalise: parameters.Normalise = False,
     policies: Policies = None,
     horizon: parameters.Horizon = None,
     rho: parameters.Rho = None,
@@ -89,6 +95,11 @@ def compare(
         seed=None if seed is None else parameters.count(seed, "seed"),
         noise_seed=None if noise_seed is None else parameters.count(noise_seed, "noise_seed"),
         confidence=None if confidence is None else open_unit(confidence, "confidence"),
+        theta=None if theta is None else tuple(parameters.numbers(theta, "theta")),
+        actions=actions,
+        action_set=action_set,
+        dimension=None if dimension is None else parameters.count(dimension, "dimension"),
+        normalise=normalise or None,
     )
     with collected_warnings() as warnings:
         built = plan.built()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from banditto.actions.choosing import read_actions
 from banditto.cli import parameters
 from banditto.cli.output import EXIT_CHECK, EXIT_OK, print_json
 from banditto.errors import InvalidArgument
@@ -31,12 +32,6 @@ Arms = Annotated[
 Accuracy = Annotated[
     str, typer.Option("--accuracy", metavar="X", help="How far above its optimum, relatively, g may be.")
 ]
-Normalise = Annotated[bool, typer.Option("--normalise", help="Divide all arms by the length of the longest.")]
-Set = Annotated[
-    str | None,
-    typer.Option("--action-set", metavar="SET", help="Instead of arms: ball, box, simplex or FILE.json."),
-]
-Dimension = Annotated[str | None, typer.Option("--dimension", metavar="D", help="Features of ball, box or simplex.")]
 Pulls = Annotated[str | None, typer.Option("--pulls", metavar="N", help="Also plan at least this many pulls.")]
 Plot = Annotated[
     str | None, typer.Option("--plot", metavar="FILE", help="Draw a design of two features (.png or .svg).")
@@ -46,9 +41,9 @@ Plot = Annotated[
 def design(
     arms: Arms = None,
     accuracy: Accuracy = "0.01",
-    normalise: Normalise = False,
-    action_set: Set = None,
-    dimension: Dimension = None,
+    normalise: parameters.Normalise = False,
+    action_set: parameters.ActionSetOption = None,
+    dimension: parameters.Dimension = None,
     pulls: Pulls = None,
     plot: Plot = None,
     as_json: parameters.Json = False,
@@ -64,7 +59,8 @@ def design(
 
     wanted = checked_accuracy(real(accuracy, "accuracy"))
     count = None if pulls is None else integer(parameters.count(pulls, "pulls"), "pulls", 1, MOST_PULLS)
-    actions = _actions(arms, normalise, action_set, dimension)
+    features = None if dimension is None else parameters.count(dimension, "dimension")
+    actions = read_actions(arms, normalise, action_set, features, "arms")
     if picture is not None and actions.dimension != 2:
         raise InvalidArgument("plot", f"{actions.dimension} features", "a design of actions with two features")
     with _spinner(quiet, wanted) as progress:
@@ -80,34 +76,6 @@ def design(
     else:
         sys.stdout.write(_table(found, None if plan is None else plan.pulls))
     return EXIT_OK if found.target_met else EXIT_CHECK
-
-
-def _actions(
-    arms: str | None, normalise: bool, action_set: str | None, dimension: str | None
-) -> FiniteActions | ConvexSet:
-    if (arms is None) == (action_set is None):
-        given = "nothing" if arms is None else f"{arms} and --action-set {action_set}"
-        raise InvalidArgument("arms", given, "either a CSV file of arms or --action-set")
-    if arms is not None:
-        if dimension is not None:
-            raise InvalidArgument("dimension", dimension, "none, because the file of arms has its own")
-        from banditto.actions.finite import FiniteActions
-
-        return FiniteActions.load(arms, normalise=normalise)
-    assert action_set is not None
-    if normalise:
-        raise InvalidArgument("normalise", "--action-set", "a file of arms")
-    from banditto.actions.reading import NAMED, load_set, named_set
-
-    if action_set.endswith(".json"):
-        if dimension is not None:
-            raise InvalidArgument("dimension", dimension, "none, because the file has its own")
-        return load_set(action_set)
-    if action_set not in NAMED:
-        raise InvalidArgument("action_set", action_set, ", ".join(NAMED) + " or a file that ends in .json")
-    if dimension is None:
-        raise InvalidArgument("dimension", "nothing", f"the number of features, which {action_set} needs")
-    return named_set(action_set, parameters.count(dimension, "dimension"))
 
 
 def _picture(text: str) -> Path:

@@ -22,8 +22,9 @@ from banditto.errors import InvalidArgument, ShortHorizonWarning
 _OPTIONS = {
     *("means", "environment", "horizon", "rho", "gap", "pairs", "rounds", "policies", "seed", "noise_seed"),
     *("confidence", "jobs", "out", "accuracy", "action_set", "dimension", "pulls", "plot", "normalise"),
+    *("theta", "actions"),
 }
-_ARGUMENTS = {"policy": "POLICY", "protocol": "POLICY", "study": "STUDY", "arms": "ARMS", "actions": "ARMS"}
+_ARGUMENTS = {"policy": "POLICY", "protocol": "POLICY", "study": "STUDY", "arms": "ARMS"}
 
 EXIT_OK, EXIT_BUG, EXIT_USAGE, EXIT_CHECK, EXIT_CONFLICT, EXIT_INTERRUPTED, EXIT_PIPE = 0, 1, 2, 3, 4, 130, 141
 
@@ -61,6 +62,8 @@ def option_name(argument: str, command: list[str]) -> str:
     """A library argument as it is written on the command line; what is inside a file keeps its name."""
     if argument == "policy" and "compare" in command[:1]:
         argument = "policies"
+    if argument == "actions" and "design" in command[:1]:
+        argument = "arms"
     if argument in _ARGUMENTS:
         return _ARGUMENTS[argument]
     return "--" + argument.replace("_", "-") if argument in _OPTIONS else argument

@@ -19,6 +19,20 @@ EnvironmentOption = Annotated[
         help="bernoulli (default), gaussian:SIGMA, beta:CONCENTRATION, discrete:FILE (which has its own means).",
     ),
 ]
+Theta = Annotated[
+    str | None,
+    typer.Option("--theta", metavar="X,X,...", help="Of a linear problem: what each feature of an action pays."),
+]
+Actions = Annotated[
+    str | None,
+    typer.Option("--actions", metavar="FILE", help="Its actions, a CSV file with one action a line."),
+]
+ActionSetOption = Annotated[
+    str | None,
+    typer.Option("--action-set", metavar="SET", help="Instead of a file of arms: ball, box, simplex or FILE.json."),
+]
+Dimension = Annotated[str | None, typer.Option("--dimension", metavar="D", help="Features of ball, box or simplex.")]
+Normalise = Annotated[bool, typer.Option("--normalise", help="Divide all arms by the length of the longest.")]
 Gap = Annotated[
     str | None,
     typer.Option(

@@ -83,7 +83,7 @@ def _check_actions(policy: AnyPolicy, environment: Environment) -> None:
         if not isinstance(environment, LinearEnvironment):
             allowed = f"a linear environment, which {policy.name} is for"
             raise InvalidArgument("environment", environment.name, allowed)
-        policy.check_actions(environment.actions)
+        policy.check_actions(environment.actions, environment.centre)
     if is_placed(environment) and not isinstance(policy, PlacedPolicy):
         raise InvalidArgument("policy", policy.name, "one for infinite sets: least-squares-rounding or net-threshold")
 

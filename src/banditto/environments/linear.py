@@ -91,6 +91,7 @@ class LinearGaussian(_Linear):
     sigma: float
 
     name: ClassVar[str] = "linear-gaussian"
+    centre: ClassVar[float] = 0.0
 
     def __init__(self, theta: Iterable[Real], actions: Any, sigma: Real = 1.0) -> None:
         object.__setattr__(self, "sigma", scale(sigma, "sigma"))
@@ -139,6 +140,7 @@ class LinearBernoulli(_Linear):
     """An action a pays 1 with probability 1/2 + <theta, a>/2, else 0."""
 
     name: ClassVar[str] = "linear-bernoulli"
+    centre: ClassVar[float] = 0.5
     rewards: ClassVar[Rewards] = Rewards("bounded", 0.5)
 
     def __init__(self, theta: Iterable[Real], actions: Any) -> None:

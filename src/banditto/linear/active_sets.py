@@ -56,6 +56,11 @@ class FiniteField:
         """The given replicates, by their active sets."""
         return _groups(np.packbits(active, axis=1), rows)
 
+    @property
+    def whole(self) -> bytes:
+        """The key of all actions."""
+        return np.packbits(np.ones(len(self.actions), dtype=np.bool_)).tobytes()
+
     def mask(self, key: bytes) -> BoolArray:
         """The active set of a key; shape (arm,)."""
         bits = np.unpackbits(np.frombuffer(key, dtype=np.uint8), count=len(self.actions))
@@ -104,6 +109,11 @@ class ConvexField:
     def groups(self, active: Any, rows: IntArray) -> Iterator[Group]:
         """The given replicates, by their active sets."""
         return _groups(active, rows)
+
+    @property
+    def whole(self) -> bytes:
+        """The key of all actions: no cuts."""
+        return b""
 
     def active(self, key: bytes) -> ActionSet:
         """The set that the cuts leave."""
@@ -155,3 +165,9 @@ def _cut(actions: Any, key: bytes) -> ActionSet:
         return before.cut(last[:-1], float(last[-1]))
     except InvalidArgument:  # the set is a point up to rounding
         return before
+
+
+@lru_cache(maxsize=64)
+def field_for(actions: Any) -> FiniteField | ConvexField:
+    """The field of some actions, made once."""
+    return FiniteField(actions) if isinstance(actions, FiniteActions) else ConvexField(actions)

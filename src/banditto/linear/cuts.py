@@ -16,7 +16,6 @@ from banditto import certified, tuning
 from banditto.arrays import BoolArray, FloatArray
 from banditto.certified import EXPLORATION_UNIT, Plan
 from banditto.coins import Coins
-from banditto.errors import InvalidArgument
 from banditto.exact import ceiling, precise
 from banditto.linear.costs import worlds_of
 from banditto.linear.problem import largest_parameter
@@ -41,9 +40,8 @@ class LinearCuts(LinearRace):
     @property
     def problem(self) -> Problem:
         """What its constants are for."""
-        found = contest(self.actions, self._all_active)
-        if found is None:
-            raise InvalidArgument("actions", "actions that cannot be told apart", "actions with different features")
+        found = contest(self.actions, self._field.whole)
+        assert found is not None, "whoever makes it has looked"
         worlds = worlds_of(self.actions, largest_parameter(self._rewards, self._centre))
         linear = Linear(found.design.dimension, found.units, self._widest, worlds)
         return Problem(self.arms, self.horizon, self.rho, self._rewards, None, linear)

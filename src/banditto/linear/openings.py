@@ -8,13 +8,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from banditto.actions.finite import FiniteActions
 from banditto.arrays import IntArray
 from banditto.design import Design
 from banditto.design.whitening import IllConditioned
 from banditto.exact import precise
 from banditto.horizons import LONGEST_HORIZON
-from banditto.linear.active_sets import ConvexField, FiniteField
+from banditto.linear.active_sets import ConvexField, FiniteField, field_for
 from banditto.linear.problem import largest_parameter
 from banditto.linear.regression import Regression
 from banditto.linear.rounding import (
@@ -56,7 +55,7 @@ class Openings(NamedTuple):
     @property
     def field(self) -> FiniteField | ConvexField:
         """Masks or cuts."""
-        return _field(self.actions)
+        return field_for(self.actions)
 
     @property
     def reach(self) -> float:
@@ -69,17 +68,7 @@ class Openings(NamedTuple):
 
     def first(self) -> Opening | None:
         """The first batch with all actions."""
-        return self.at(self.whole, 1)
-
-    @property
-    def whole(self) -> bytes:
-        """The key of the set of all actions."""
-        return next(iter(self.field.groups(self.field.start(1), np.array([0])))).key
-
-
-@lru_cache(maxsize=64)
-def _field(actions: Any) -> FiniteField | ConvexField:
-    return FiniteField(actions) if isinstance(actions, FiniteActions) else ConvexField(actions)
+        return self.at(self.field.whole, 1)
 
 
 @lru_cache(maxsize=20_000)

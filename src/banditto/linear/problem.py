@@ -141,8 +141,10 @@ class LinearPolicy(Replicable):
         if rewards.kind != self._rewards.kind and self._rewards.kind != "subgaussian":
             raise InvalidArgument("environment", rewards, f"{self._rewards}, which the policy was built for")
 
-    def check_actions(self, actions: FiniteActions | ActionSet) -> None:
-        """Refuse an environment with other actions."""
+    def check_actions(self, actions: FiniteActions | ActionSet, centre: float) -> None:
+        """Refuse an environment with other actions, or with rewards that are linear around another centre."""
+        if centre != self._centre:
+            raise InvalidArgument("environment", f"rewards around {centre:g}", f"around {self._centre:g}, the centre")
         if actions != self.actions:
             raise InvalidArgument("environment", "other actions", "the actions that the policy was built for")
 

@@ -66,13 +66,9 @@ class LinearRace(LinearPolicy, ABC):
         return field_of(self.actions)
 
     @property
-    def _all_active(self) -> bytes:
-        return np.packbits(np.ones(self.arms, dtype=np.bool_)).tobytes()
-
-    @property
     def _dimension(self) -> int:
         """Of the span of all arms."""
-        design = self._field.design(self._all_active)
+        design = self._field.design(self._field.whole)
         return self.actions.dimension if design is None else design.dimension
 
     @property

@@ -27,8 +27,7 @@ from banditto.schedule import MOST_BATCHES
 _RATIOS = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
 _STEPS = 40  # first accuracies: a quarter of the widest gap, less by sqrt(2) each
 _MOST_TESTS = 16
-_DESIGN = 1.05  # g/d that is reckoned with; what a batch takes is worked out with the g that its design has
-_CORE = 1.5  # |C|/d likewise
+_SLACK = 1.004  # covers what is kept for finite precision
 
 
 class RoundingBatch(NamedTuple):
@@ -76,9 +75,15 @@ class RoundingPlan(NamedTuple):
 
 
 class RoundingProblem(NamedTuple):
-    """What a plan is for; `actions` is None for infinite sets, `widest` the widest gap that there can be."""
+    """What a plan is for; `actions` is None for infinite sets, `widest` the widest gap that there can be.
+
+    `g` and `support` are those of the first design. Later ones are reckoned to be like it; what a batch takes is worked
+    out with the design that it has.
+    """
 
     dimension: int
+    g: float
+    support: int
     actions: int | None
     horizon: int
     rho: float
@@ -94,14 +99,13 @@ class RoundingProblem(NamedTuple):
             nu = min(nu, math.sqrt(2.0 * math.log(2 * self.actions) + 2.0 * tail))
         normal = sigma * (math.sqrt(2.0) if self.rewards.kind == "subgaussian" else 2.0 / math.sqrt(math.pi))
         if self.grid:
-            core = max(1.0, _CORE * d)
-            reach, more = normal * core**1.5 / (2.0 * rho), 0.0
+            reach, more = normal * self.support**1.5 / (2.0 * rho), 0.0
         else:
             size = _cell_constant(d) / (2.0 * rho)
             reach, more = size * normal, size if self.rewards.kind == "bounded" else 0.0
         whole = sigma * nu + reach
         leverage = 2.0 * epsilon / (whole + math.sqrt(whole * whole + 4.0 * more * epsilon))
-        return float(_DESIGN * d / leverage**2)
+        return float(_SLACK * self.g / leverage**2) + self.support
 
     def regret(self, plan: RoundingPlan) -> float:
         """The proof's bound: pulls of batch i lose 4 eps_(i-1) at most, what follows the last one 2 eps."""
@@ -115,7 +119,7 @@ class RoundingProblem(NamedTuple):
 
     def resolve(self) -> RoundingPlan:
         """The plan of least regret, as far as the proof bounds it."""
-        best, least = RoundingPlan((), 0.0), math.inf
+        best, least = self.coarsest(), math.inf  # which may not fit either: then it does not take place
         for number in range(1, _MOST_TESTS + 1):
             tail = math.log(number * self.horizon)
             for step in range(_STEPS):
@@ -133,10 +137,9 @@ class RoundingProblem(NamedTuple):
         whole = self.rho * (1.0 - 2.0**-40) / math.fsum(weights)
         return tuple(RoundingBatch(e, whole * w) for e, w in zip(epsilons, weights, strict=True))
 
-    def fits(self) -> bool:
-        """Whether a single batch of the least accuracy would leave a pull to decide on."""
-        epsilon = self.widest / 4.0
-        return self.pulls(epsilon, self.rho, math.log(self.horizon)) * 1.05 + 2 * self.dimension < self.horizon
+    def coarsest(self) -> RoundingPlan:
+        """A single batch of the least accuracy that is considered."""
+        return RoundingPlan(self._shares([self.widest / 4.0]), math.log(self.horizon))
 
     def paper(self) -> RoundingPlan:
         """eps_i = sigma d sqrt(log T / q^i) with rho/B each; delta = 1/(2 |A'| T^2), A' a 1/T-net of (3T)^d actions.

@@ -180,6 +180,18 @@ class LinearProblem(NamedTuple):
         most = self.horizon * self.dimension  # then no test fits, and nothing can differ
         return first_true(enough, _SMALLEST_BLOWUP, most) if enough(most) else most
 
+    def can_test(self, paper: bool) -> bool:
+        """Whether the first test fits: with the printed blow-up, or with any that the proof accepts."""
+        if paper:
+            return bool(self.tests(self.paper_blowup(), paper=True))
+        with precise():
+            room = written(self.rho) * (1 - _FINAL_SHARE) - Decimal(2) / self.horizon
+        for growth in batch_growth(self.horizon):
+            most = (self.horizon - 1) // (2 * growth)  # a larger blow-up would not fit, a smaller one proves less
+            if most >= _SMALLEST_BLOWUP and any(size == growth for size, _ in self.tests(most, paper=False)):
+                return self.eliminations(most) <= room
+        return False
+
     def certified_terms(self, schedule: LinearSchedule) -> Terms:
         """The theorem's right side."""
         blowup = schedule.blowup

@@ -110,7 +110,7 @@ def trial(actions: FiniteActions, key: bytes, pulls: int, reach: float) -> Trial
     points = field.points[list(found.design.features)][:, field.mask(key)]
     sizes = product(np.abs(regression.factor), np.abs(points))
     longest = math.sqrt(float(np.max(product(np.ones((1, sizes.shape[0])), sizes * sizes))))
-    # |X a| / sqrt(N) times the error of x, and the rounding of X' x and of <a, theta>
+    # |X a| / sqrt(N) times the error of x, the rounding of X' x and of <a, theta>, and what |E| does
     moved = math.sqrt(found.g / regression.total) * regression.rounding(reach)
-    moved += 4.0 * (regression.dimension + 2) * 2.0**-53 * reach * longest
+    moved += 4.0 * (regression.dimension + 2) * 2.0**-53 * reach * longest + regression.bias(found.g, reach)
     return Trial(found.design, regression, found.g_differences / pulls * _UP, moved)

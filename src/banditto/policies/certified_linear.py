@@ -29,7 +29,7 @@ from banditto.linear.costs import lattice_regret
 from banditto.linear.cuts import LinearCuts
 from banditto.linear.problem import LinearPolicy, largest_parameter
 from banditto.linear.race import LinearRace
-from banditto.linear.trials import contest
+from banditto.linear.trials import contest, field_of
 from banditto.policies.least_squares_rounding import LeastSquaresRounding
 from banditto.policy import Description, Guarantee
 from banditto.protocol import Plain, Protocol
@@ -63,7 +63,11 @@ class CertifiedLinear(LinearPolicy):
     def __post_init__(self) -> None:
         self._check()
         lattice = LeastSquaresRounding.planned(self._common())
-        cuts = LinearCuts(**self._common()) if isinstance(self.actions, FiniteActions) else None
+        actions = self.actions
+        told_apart = isinstance(actions, FiniteActions) and contest(actions, field_of(actions).whole) is not None
+        if self.method == "thresholds" and not told_apart:
+            raise InvalidArgument("actions", "actions that cannot be told apart", "actions with different features")
+        cuts = LinearCuts(**self._common()) if told_apart else None
         largest = largest_parameter(self._rewards, self._centre)
         costs = Costs(
             None if cuts is None else cuts.regret(),
@@ -127,7 +131,7 @@ class CertifiedLinear(LinearPolicy):
         """From there on a first estimate, or a final batch, pulls every arm that it needs."""
         if isinstance(self.inner, LeastSquaresRounding):
             return self.inner.minimum_horizon()
-        found = contest(self.actions, self.inner._all_active)
+        found = contest(self.actions, field_of(self.actions).whole)
         assert found is not None
         return max(self.arms, -(-EXPLORATION_UNIT * 2 * found.design.support // self.inner.schedule.exploration))
 
@@ -142,7 +146,7 @@ class CertifiedLinear(LinearPolicy):
             made = self.inner.describe()
             facts = {key: value for key, value in made.facts.items() if key != "policy"}
             return Description({"policy": self._facts()["policy"], **chosen, **facts}, made.header, made.rows)
-        found = contest(self.actions, self.inner._all_active)
+        found = contest(self.actions, field_of(self.actions).whole)
         assert found is not None
         rows = []
         for number, (m, commit, eliminate) in enumerate(self.inner.schedule.batches, 1):
@@ -197,7 +201,8 @@ class CertifiedLinear(LinearPolicy):
             inner = object.__new__(LinearCuts)
             inner._set(**policy._common(), constants="certified")
             LinearRace.__post_init__(inner)
-            inner._set(schedule=Plan.from_plain(constants, protocol.horizon))
+            # a batch of precision m may take as few as m/2 pulls
+            inner._set(schedule=Plan.from_plain(constants, 2 * protocol.horizon))
         else:
             inner = LeastSquaresRounding.with_schedule(policy._common(), constants)
         policy._set(inner=inner, costs=costs)

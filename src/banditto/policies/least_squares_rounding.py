@@ -29,7 +29,7 @@ from banditto.coins import Coins
 from banditto.errors import InvalidArgument
 from banditto.exact import first_true, integer, precise
 from banditto.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
-from banditto.linear.active_sets import ConvexField, FiniteField
+from banditto.linear.active_sets import ConvexField, FiniteField, field_for
 from banditto.linear.openings import Opening, Openings
 from banditto.linear.problem import LinearPolicy
 from banditto.linear.rounding import PRECISION_SHARE
@@ -85,9 +85,13 @@ class LeastSquaresRounding(LinearPolicy):
         """What its constants are for."""
         actions = self.actions
         count = len(actions) if isinstance(actions, FiniteActions) else None
-        return RoundingProblem(
-            actions.dimension, count, self.horizon, self.rho, self._rewards, self._widest, self.rounding == "grid"
-        )
+        field = field_for(actions)
+        design = field.design(field.whole)
+        size = (actions.dimension, 1.1 * actions.dimension, 1)  # of a set that double precision cannot cope with
+        if design is not None:
+            size = (design.dimension, design.g, design.support)
+        grid = self.rounding == "grid"
+        return RoundingProblem(*size, count, self.horizon, self.rho, self._rewards, self._widest, grid)
 
     @property
     def _openings(self) -> Openings:
@@ -217,9 +221,8 @@ class LeastSquaresRounding(LinearPolicy):
 
         def fits(horizon: int) -> bool:
             problem = self.problem._replace(horizon=horizon)
-            if not self._paper:
-                return problem.fits()
-            opening = self._openings._replace(plan=problem.paper()).first()
+            plan = problem.paper() if self._paper else problem.coarsest()
+            opening = self._openings._replace(plan=plan).first()
             return opening is not None and opening.regression.total < horizon
 
         if not fits(LONGEST_HORIZON):
@@ -237,7 +240,7 @@ class LeastSquaresRounding(LinearPolicy):
         }
         rows = []
         for number, batch in enumerate(self.schedule.batches, 1):
-            opening = self._openings.at(self._openings.whole, number)
+            opening = self._openings.at(self._field.whole, number)
             if opening is None or opening.regression.total >= self.horizon:
                 break
             pulls = opening.regression.pulls

@@ -25,7 +25,7 @@ import numpy as np
 from banditto.arrays import BoolArray, FloatArray
 from banditto.coins import Coins
 from banditto.errors import InvalidArgument
-from banditto.horizons import LONGEST_HORIZON, useful_horizons
+from banditto.horizons import LONGEST_HORIZON, SHORTEST_HORIZON, useful_horizons
 from banditto.linear.race import LinearRace, Step
 from banditto.linear.thresholds import FINAL_OF, FINAL_PARTS, LinearProblem, LinearSchedule
 from banditto.linear.trials import Trial, contest
@@ -94,11 +94,14 @@ class LinearThreshold(LinearRace):
         """The smallest horizon at which a first test fits."""
 
         def can_drop(horizon: int) -> bool:
-            problem = self._problem._replace(horizon=horizon)
-            blowup = problem.paper_blowup() if self._paper else problem.certified_blowup()
-            return bool(problem.tests(blowup, self._paper))
+            return self._problem._replace(horizon=horizon).can_test(self._paper)
 
-        return next((n for n in useful_horizons(can_drop, max(10, self.arms)) if n <= LONGEST_HORIZON), None)
+        shortest = max(SHORTEST_HORIZON, self.arms)
+        found = next((shortest << k for k in range(50) if can_drop(min(shortest << k, LONGEST_HORIZON))), None)
+        if found is None:
+            return None
+        # not monotone, but no step of q or of a floor makes a sixteenth of a useful horizon useful
+        return next(useful_horizons(can_drop, max(shortest, found // 16)), None)
 
     def describe(self) -> Description:
         """Batches, pulls with all arms active, and thresholds on gaps."""
@@ -109,7 +112,7 @@ class LinearThreshold(LinearRace):
             if self._paper
             else f"a final batch of {FINAL_PARTS}/{FINAL_OF} of what remains; largest value + shared Gumbel noise",
         }
-        found = contest(self.actions, self._all_active)
+        found = contest(self.actions, self._field.whole)
         rows = []
         for number, batch in enumerate(self.schedule.batches, 1):
             plan = None if found is None else found.design.plan(batch.pulls(found.g))

@@ -36,6 +36,7 @@ class NetThreshold(LinearPolicy):
     """
 
     inner: LinearThreshold = field(init=False, repr=False)
+    net: FiniteActions = field(init=False, repr=False)
     points: FloatArray = field(init=False, repr=False, compare=False)
 
     name: ClassVar[str] = "net-threshold"
@@ -44,7 +45,7 @@ class NetThreshold(LinearPolicy):
 
     def __post_init__(self) -> None:
         self._check()
-        self._set(inner=LinearThreshold(actions=self.points, **self._common()))
+        self._set(inner=LinearThreshold(actions=self.net, **self._common()))
 
     def _check(self) -> None:
         actions = checked_actions(self.actions)
@@ -56,7 +57,8 @@ class NetThreshold(LinearPolicy):
         if not 2 <= len(points) <= MOST_ARMS:
             allowed = f"a horizon for which the net has 2 to {MOST_ARMS} actions"
             raise InvalidArgument("horizon", f"{self.horizon}, with a net of {len(points)} actions", allowed)
-        self._set(points=points, arms=len(points))
+        made = FiniteActions.fine(points)  # what is pulled is what is learnt from
+        self._set(net=made, points=made.to_array(), arms=len(points))
 
     def _checked_arms(self) -> int:
         return 0
@@ -106,6 +108,6 @@ class NetThreshold(LinearPolicy):
         policy = object.__new__(cls)
         policy._set(**cls._arguments(replace(protocol, arms=0)))
         policy._check()
-        arguments = {"actions": policy.points} | policy._common()
+        arguments = {"actions": policy.net} | policy._common()
         policy._set(inner=LinearThreshold.with_schedule(arguments, protocol.resolved))
         return policy

@@ -38,6 +38,12 @@ def raw_files(comparison: Comparison, study: StudyFile, content: Mapping[str, An
     arms = comparison.environment.to_dict().get("arms")
     if arms is not None:
         files["arms.json"] = json.dumps({"arms": arms}, indent=2) + "\n"
+    world = comparison.environment
+    if study.actions == "actions.csv" and isinstance(world, LinearEnvironment):
+        rows = world.actions.to_array().tolist()  # as they are used, to the last bit
+        files["actions.csv"] = "".join(",".join(repr(value) for value in row) + "\n" for row in rows)
+    if study.action_set == "action_set.json" and isinstance(world, LinearEnvironment):
+        files["action_set.json"] = json.dumps(world.actions.to_dict(), indent=2) + "\n"
     return files
 
 
@@ -57,6 +63,9 @@ def _complete(comparison: Comparison, study: StudyFile) -> StudyFile:
     return replace(
         study,
         environment="discrete:arms.json" if from_file else study.environment or "bernoulli",
+        actions=None if study.actions is None else "actions.csv",
+        action_set="action_set.json" if (study.action_set or "").endswith(".json") else study.action_set,
+        normalise=None,
         pairs=1000 if study.pairs is None else study.pairs,
         rounds=comparison.rounds,
         seed=first.seed,

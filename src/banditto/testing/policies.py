@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from banditto.actions.finite import FiniteActions
 from banditto.arrays import FloatArray, IntArray
 from banditto.catalogue import policy_of, protocol_of
 from banditto.coins import Coins
-from banditto.policy import BatchedPolicy, Policy
+from banditto.policy import BatchedPolicy, PlacedPolicy, Policy
 from banditto.protocol import Protocol
 
 SEED = 20231
@@ -74,9 +75,9 @@ def check_pulls_add_up(policy: BatchedPolicy[Any]) -> None:
     plans, _ = play(policy, Coins(SEED, count=REPLICATES))
     for plan in plans:
         assert plan.dtype == np.int64
-        assert plan.shape == (REPLICATES, policy.arms)
+        assert plan.shape == (REPLICATES, policy.arms or plan.shape[1])  # a policy for infinite sets has slots
         assert (plan >= 0).all()
-    assert (np.sum(plans, axis=(0, 2)) == policy.horizon).all()
+    assert (sum(plan.sum(axis=1) for plan in plans) == policy.horizon).all()
 
 
 def check_rows_are_independent(policy: BatchedPolicy[Any]) -> None:
@@ -88,6 +89,9 @@ def check_rows_are_independent(policy: BatchedPolicy[Any]) -> None:
         own = [plan[row : row + 1] for plan in plans]
         while own and not own[-1].any():
             own.pop()
+        if not policy.arms:  # other rows may have needed more slots
+            own = [plan[:, plan[0] > 0] for plan in own]
+            alone = [plan[:, plan[0] > 0] for plan in alone]
         assert _equal(own, alone), f"row {row} differs from the same run on its own"
 
 
@@ -150,6 +154,25 @@ def check_protocol_round_trip(policy: BatchedPolicy[Any]) -> None:
             assert again.guarantee() == policy.guarantee()
 
 
+def check_places(policy: BatchedPolicy[Any]) -> None:
+    """A policy for infinite sets says which action each slot pulls, and only actions of its set."""
+    if not isinstance(policy, PlacedPolicy) or isinstance(getattr(policy, "actions", None), FiniteActions):
+        return
+    state = policy.init(REPLICATES)
+    actions: Any = getattr(policy, "actions", None)
+    batch = 0
+    while (plan := policy.plan(state)) is not None:
+        batch += 1
+        places = np.broadcast_to(policy.places(state), (*plan.shape, actions.dimension))
+        assert np.isfinite(places).all()
+        for row, slot in np.argwhere(plan > 0)[:20].tolist():
+            action = places[row, slot]
+            for direction in (*np.eye(actions.dimension), *-np.eye(actions.dimension), action):
+                best = float(direction @ np.array(actions.maximise(direction)))
+                assert float(direction @ action) <= best + 1e-9
+        state = policy.decide(state, random_totals(plan, batch), Coins(SEED, count=REPLICATES))
+
+
 def check_pickles(policy: BatchedPolicy[Any]) -> None:
     """A copy sent to a worker plans alike."""
     coins = Coins(SEED, count=REPLICATES)
@@ -185,5 +208,6 @@ BATCHED_CHECKS: tuple[Check, ...] = (
     check_last_totals_do_not_matter,
     check_protocol_round_trip,
     check_pickles,
+    check_places,
 )
 POLICY_CHECKS: tuple[Check, ...] = (*BATCHED_CHECKS, check_guarantee_adds_up, check_description)

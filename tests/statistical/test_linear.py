@@ -1,0 +1,135 @@
+"""Every certified linear policy on instances that are hard for it, and the printed Algorithm 3 on a tie.
+
+False-failure rate: at most 1e-6 over the whole file (exact binomial bounds, Bonferroni over 90 comparisons, fixed
+seeds). What each comparison could detect is asserted beside it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import banditto as bd
+from banditto.policy import Policy
+from banditto.testing import assert_rate_at_most, detectable_rate
+from tests.statistical.linear_worlds import World, finite_world, infinite_world, share_dropped
+
+LEVEL = 1e-6 / 90
+RHO = 0.2
+PAIRS = 1024
+NUMBERS = range(12)
+
+FINITE = {
+    "linear-threshold": bd.LinearThreshold,
+    "rounding, lattice": bd.LeastSquaresRounding,
+    "rounding, grid": lambda **known: bd.LeastSquaresRounding(**known, rounding="grid"),
+    "certified, thresholds": lambda **known: bd.CertifiedLinear(**known, method="thresholds"),
+    "certified, lattice": lambda **known: bd.CertifiedLinear(**known, method="lattice"),
+}
+
+
+def made(kind: Any, actions: Any, rewards: str, times: int = 30) -> Policy[Any]:
+    """With a horizon of so many times the smallest one at which anything is dropped."""
+    known = {"actions": actions, "rho": RHO, "rewards": rewards, "sigma": 0.5 if rewards == "bounded" else 1.0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the first one is too short
+        smallest = kind(**known, horizon=10**6).minimum_horizon()
+    assert smallest is not None
+    policy: Policy[Any] = kind(**known, horizon=times * smallest)
+    return policy
+
+
+def finite(name: str, number: int) -> World:
+    """Thresholds need some batches before they are narrower than the gaps."""
+    times = {"linear-threshold": 1000, "certified, thresholds": 10_000_000}.get(name, 30)
+    return finite_world(lambda actions, kind: made(FINITE[name], actions, kind, times), number)
+
+
+def check(world: World, pairs: int, detectable: float) -> None:
+    policy = world.policy
+    assert detectable_rate(pairs, RHO, LEVEL) <= detectable
+    assert policy.guarantee().holds
+    minimum = policy.minimum_horizon()
+    assert minimum is not None
+    assert policy.horizon >= 10 * minimum
+    certificate = bd.certify(policy, world.environment, pairs=pairs, seed=11)
+    assert_rate_at_most(certificate.mismatches, pairs, RHO, LEVEL)
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("name", FINITE)
+def test_finitely_many_actions(name: str, number: int) -> None:
+    check(finite(name, number), PAIRS, 0.31)
+
+
+@pytest.mark.parametrize("name", FINITE)
+def test_most_instances_drop_arms(name: str) -> None:
+    """Nothing would be shown if nothing happened."""
+    shares = [share_dropped(finite(name, number), 64) for number in NUMBERS]
+    assert sum(share >= 0.5 for share in shares) > len(shares) / 2, shares
+
+
+SETS = [
+    *(("ball", d) for d in (1, 2, 5, 10)),
+    *(("box", d) for d in (2, 5, 10)),
+    *(("simplex", d) for d in (2, 5, 10)),
+    *(("polytope", d) for d in (2, 5, 10)),
+]
+
+
+@pytest.mark.parametrize("number", range(len(SETS)), ids=[f"{name}-{d}" for name, d in SETS])
+def test_infinitely_many_actions(number: int) -> None:
+    """The two policies for infinite sets make the same plan, so that one of them is measured."""
+    name, dimension = SETS[number]
+    world = infinite_world(lambda actions, kind: made(bd.LeastSquaresRounding, actions, kind), name, dimension, number)
+    pairs, detectable = (256, 0.42) if dimension < 10 else (64, 0.66)
+    check(world, pairs, detectable)
+    assert share_dropped(world, 16) == 1.0
+    twin = bd.CertifiedLinear(
+        actions=world.environment.actions,
+        horizon=world.policy.horizon,
+        rho=RHO,
+        rewards=world.environment.rewards.kind,
+        sigma=world.environment.rewards.sigma,
+    )
+    assert twin.inner == world.policy
+
+
+@pytest.mark.parametrize("number", range(10))
+def test_nets(number: int) -> None:
+    dimension = 1 + number % 2
+    name = ("ball", "box", "simplex", "polytope", "ball")[number // 2]
+    if (name, dimension) == ("simplex", 1):
+        name = "box"  # a simplex of one dimension is a point
+    world = infinite_world(lambda actions, kind: made(bd.NetThreshold, actions, kind, 300), name, dimension, number)
+    check(world, 256, 0.42)
+
+
+def test_the_printed_last_line_fails_on_a_tie() -> None:
+    """Algorithm 3 with the paper's constants: two tied best arms are both there in the end, and theta_hat decides.
+
+    Half of all pairs differ. With 1,024 pairs a rate of 0.4 would be called less than 0.3 with probability below 1e-9.
+    """
+    points = np.array([[0.9, 0.3], [0.9, -0.3], [-0.5, 0.5], [0.0, 0.6]])
+    world = bd.LinearBernoulli([0.9, 0.0], points)
+    paper = bd.LinearThreshold(actions=points, horizon=10**9, rho=0.1, constants="paper")
+    certificate = bd.certify(paper, world, pairs=1024, seed=3)
+    assert certificate.verdict == "FAIL"
+    assert certificate.mismatches / 1024 >= 0.4
+    assert not paper.guarantee().holds
+    certified = bd.LinearThreshold(actions=points, horizon=10**9, rho=0.1)
+    repaired = bd.certify(certified, world, pairs=1024, seed=3)
+    assert repaired.verdict == "PASS"
+    assert certified.guarantee().holds
+
+
+def test_the_price_of_replicability_is_visible() -> None:
+    """The other way round: eliminations without coins differ, so that a measurement can fail."""
+    points = np.array([[0.9, 0.3], [0.9, -0.3], [0.8, -0.3], [0.0, 0.6]])
+    world = bd.LinearBernoulli([0.9, 0.0], points)
+    plain = bd.PhasedElimination(actions=bd.FiniteActions(points), horizon=10**6, sigma=0.5, centre=0.5)
+    certificate = bd.certify(plain, world, pairs=512, rho=0.1)
+    assert certificate.verdict == "FAIL"
