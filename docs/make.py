@@ -26,6 +26,8 @@ from tests import test_actions, test_bit_identity, test_design
 from tests.statistical import test_mean_rounding, test_random_threshold
 from tests.statistical.hard import PAIRS, RHO
 
+from docs import linear
+
 BLUE, ORANGE, GREY = "#0072B2", "#E69F00", "#8C8C8C"
 
 
@@ -328,6 +330,10 @@ def main() -> None:
     threshold_figure(DOCS / "figures" / "random-threshold.png")
     rounding_figure(DOCS / "figures" / "mean-rounding.png")
     demo_ribbons(DOCS / "figures" / "ribbons.png")
+    for (page, name), table in linear.TABLES.items():
+        between(DOCS / f"{page}.md", name, table())
+    for page, draw in linear.FIGURES.items():
+        draw(DOCS / "figures" / f"{page}.png")
 
 
 if __name__ == "__main__":

@@ -82,6 +82,19 @@ def digests() -> dict[str, str]:
         assert len({trajectory.digest for trajectory in trajectories}) > 1, name
         joined = "".join(trajectory.digest for trajectory in trajectories)
         found[f"{name}: decisions"] = hashlib.sha256(joined.encode()).hexdigest()
+    for dimension in (1, 2, 5, 10):
+        points = [[((7 * k + 3 * j * j) % 19 - 9) / (9 * dimension) for j in range(dimension)] for k in range(30)]
+        kinds: tuple[Any, ...] = ("lattice", "grid")
+        for kind in kinds:
+            lsq = bd.ReplicableLeastSquares(actions=points, rounding=kind)
+            counts = lsq.plan(10**6).pulls
+            totals = recorded_totals(np.array([counts]), dimension)[0].tolist()
+            rows = list(zip(lsq.design.arms or (), counts, totals, strict=True))
+            fits = [lsq.fit(rows, rho=0.1, delta=0.01, coins=Coins(5), batch=batch) for batch in range(10)]
+            # what lies within 1e-9 of a boundary may differ between machines; here nothing does
+            assert not any(fit.near_boundary for fit in fits)
+            joined = "".join(fit.digest for fit in fits)
+            found[f"least squares, {kind}, d = {dimension}"] = hashlib.sha256(joined.encode()).hexdigest()
     return found
 
 

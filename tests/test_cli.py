@@ -708,3 +708,72 @@ def test_a_terminal_gets_a_progress_bar_and_a_pipe_does_not() -> None:
     assert b"certify" in seen
     assert b"pairs/s" in seen
     assert banditto(*arguments[3:]).stderr == ""
+
+
+LINEAR_FLAGS = ["--theta", "0.5,0.3", "--horizon", "1e7", "--rho", "0.2", "--pairs", "32"]
+
+
+@pytest.mark.parametrize(
+    "where", [["--actions", "arms.csv"], ["--action-set", "ball", "--dimension", "2"], ["--action-set", "box.json"]]
+)
+def test_a_linear_problem_is_certified(where: list[str], tmp_path: Path) -> None:
+    write_design_files(tmp_path)
+    done = banditto("certify", "certified-linear", *where, *LINEAR_FLAGS, "--json", "--out", "o", cwd=tmp_path)
+    assert done.returncode in (0, 3)
+    assert done.stderr == ""
+    printed = json.loads(done.stdout)
+    jsonschema.validate(printed, schema("certificate"))
+    assert printed["environment"]["name"] == "linear-bernoulli"
+    assert printed["environment"]["theta"] == [0.5, 0.3]
+    # a second lab needs the protocol and a world; the actions are in it
+    again = banditto("certify", "o/protocol.toml", "--theta", "0.5,0.3", "--pairs", "32", "--json", cwd=tmp_path)
+    assert json.loads(again.stdout)["digest"] == printed["digest"]
+    assert json.loads(again.stdout)["mismatches"] == printed["mismatches"]
+    elsewhere = ["--theta", "0.5,0.3", "--action-set", "simplex", "--dimension", "2"]
+    other = banditto("certify", "o/protocol.toml", *elsewhere, cwd=tmp_path)
+    assert other.returncode == 2
+    assert "other actions" in other.stderr
+
+
+@pytest.mark.parametrize(
+    ("where", "policies", "file"),
+    [
+        (["--actions", "arms.csv"], "certified-linear,linear-threshold,phased-elimination,lin-ucb,ucb1", "actions.csv"),
+        (["--action-set", "box.json"], "least-squares-rounding,net-threshold:paper", "action_set.json"),
+    ],
+)
+def test_a_linear_comparison_can_be_rebuilt(where: list[str], policies: str, file: str, tmp_path: Path) -> None:
+    write_design_files(tmp_path)
+    flags = [*where, *LINEAR_FLAGS, "--policies", policies, "--rounds", "1e4", "--environment", "gaussian:1"]
+    done = banditto("compare", *flags, "--json", "--out", "report", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    printed = json.loads(done.stdout)
+    jsonschema.validate(printed, schema("comparison"))
+    assert (tmp_path / "report" / file).exists()
+    assert "theta = (0.5, 0.3)" in (tmp_path / "report" / "report.html").read_text()
+    again = banditto("compare", "report/study.toml", "--json", cwd=tmp_path)
+    assert json.loads(again.stdout)["policies"] == printed["policies"]
+
+
+def test_means_take_the_place_of_a_linear_problem(tmp_path: Path) -> None:
+    write_design_files(tmp_path)
+    (tmp_path / "study.toml").write_text(
+        'theta = [0.5, 0.3]\nactions = "arms.csv"\nhorizon = 1e6\nrho = 0.3\npolicies = ["lin-ucb", "ucb1"]\n'
+        "rounds = 1e4\npairs = 2\n"
+    )
+    assert banditto("compare", "study.toml", cwd=tmp_path).returncode == 0
+    means = banditto("compare", "study.toml", "--means", "0.5,0.4", "--policies", "ucb1", "--json", cwd=tmp_path)
+    assert json.loads(means.stdout)["environment"]["name"] == "bernoulli"
+    ball = banditto(
+        "compare",
+        "study.toml",
+        "--action-set",
+        "ball",
+        "--dimension",
+        "2",
+        "--policies",
+        "certified-linear",
+        "--json",
+        cwd=tmp_path,
+    )
+    assert json.loads(ball.stdout)["environment"]["actions"]["type"] == "ball"

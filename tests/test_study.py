@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from banditto.engine.curves import regret_curve, regrets_at
 from banditto.engine.pairs import study_of
 from banditto.errors import InvalidArgument, MissingExtra
 from banditto.study import HEADER, power_of_ten
-from banditto.study_file import StudyFile
+from banditto.study_file import PolicyLine, StudyFile
 
 WORLD = bd.Bernoulli([0.3, 0.9, 0.6])
 THRESHOLD = bd.RandomThreshold(arms=3, horizon=10**7, rho=0.2)
@@ -259,5 +260,9 @@ def test_the_documented_study_is_a_study() -> None:
 
     study = StudyFile.of(tomllib.loads(text))
     assert set(study.__dataclass_fields__) == set(tomllib.loads(text))
-    assert len(study.built().policies) == 4
+    linear: dict[str, Any] = dict.fromkeys(("theta", "actions", "action_set", "dimension", "normalise"))
+    assert len(replace(study, **linear).built().policies) == 4
     assert math.isclose(study.rho or 0, 0.1)
+    lines = (PolicyLine(policy="certified-linear"),)
+    disc = replace(study, means=None, actions=None, normalise=None, gap=None, policies=lines)
+    assert len(disc.built().policies) == 1
