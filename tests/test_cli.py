@@ -358,6 +358,9 @@ SHARED: dict[str, tuple[dict[str, str | None], str, str]] = {
     "actions with a dimension": (LINEAR | {"dimension": "2"}, "--dimension", "2"),
     "unknown set": (LINEAR | {"actions": None, "action-set": "cube"}, "--action-set", "cube"),
     "set without a dimension": (LINEAR | {"actions": None, "action-set": "ball"}, "--dimension", "nothing"),
+    "a dimension for means": ({"dimension": "2"}, "--dimension", "2"),
+    "empty name of a file": (LINEAR | {"actions": ""}, "--actions", "''"),
+    "empty theta": (LINEAR | {"theta": ""}, "--theta", "''"),
     "theta and means": (LINEAR | {"means": "0.9,0.8"}, "--means", "0.9,0.8"),
     "linear rewards of no kind": (LINEAR | {"environment": "beta:2"}, "--environment", "beta:2"),
     "linear environment with means": ({"environment": "linear-bernoulli"}, "--environment", "linear-bernoulli"),
@@ -372,8 +375,8 @@ BAD: dict[str, dict[str, tuple[dict[str, str | None], str, str]]] = {
         "linear policy without actions": ({"": "linear-threshold"}, "POLICY", "linear-threshold"),
         "finite policy on a set": (
             LINEAR | {"": "linear-threshold", "actions": None, "action-set": "ball", "dimension": "2"},
-            "--actions",
-            "Ball",
+            "POLICY",
+            "linear-threshold",
         ),
     },
     "compare": SHARED

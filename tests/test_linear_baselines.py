@@ -285,7 +285,9 @@ def test_phased_elimination_contract(policy: Any, check: Check) -> None:
 
 def test_phases_by_hand() -> None:
     """Two orthogonal arms: the design is half and half and g = 2, so each has 2 sigma^2 / eps^2 log(4 T) pulls."""
-    policy = bd.PhasedElimination(actions=bd.FiniteActions([[1.0, 0.0], [0.0, 1.0]]), horizon=10**6)
+    policy = bd.PhasedElimination(
+        actions=bd.FiniteActions([[1.0, 0.0], [0.0, 1.0]]), horizon=10**6, centre=0.0, bound=1.0
+    )
     state, coins = policy.init(3), Coins(1, count=3)
     plan = policy.plan(state)
     assert plan is not None
@@ -306,7 +308,9 @@ def test_phases_by_hand() -> None:
 
 
 def test_the_best_of_the_last_phase_gets_what_remains() -> None:
-    policy = bd.PhasedElimination(actions=bd.FiniteActions([[1.0, 0.0], [0.0, 1.0]]), horizon=100)
+    policy = bd.PhasedElimination(
+        actions=bd.FiniteActions([[1.0, 0.0], [0.0, 1.0]]), horizon=100, centre=0.0, bound=1.0
+    )
     state, coins = policy.init(3), Coins(1, count=3)
     plan = policy.plan(state)
     assert plan is not None

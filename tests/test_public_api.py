@@ -34,15 +34,15 @@ SIGNATURES = {
         "None"
     ),
     "LinUCB": (
-        "(*, actions: 'FiniteActions', sigma: 'float' = 0.5, centre: 'float' = 0.0, regularisation: 'float' = "
-        "1.0, bound: 'float' = 1.0) -> None"
+        "(*, actions: 'FiniteActions', sigma: 'float' = 0.5, centre: 'float' = 0.5, regularisation: 'float' = "
+        "1.0, bound: 'float' = 0.5) -> None"
     ),
     "LinThompson": (
-        "(*, actions: 'FiniteActions', sigma: 'float' = 0.5, centre: 'float' = 0.0, regularisation: 'float' = "
+        "(*, actions: 'FiniteActions', sigma: 'float' = 0.5, centre: 'float' = 0.5, regularisation: 'float' = "
         "1.0, inflation: 'float' = 1.0) -> None"
     ),
     "PhasedElimination": (
-        "(*, actions: 'FiniteActions', horizon: 'int', sigma: 'float' = 0.5, centre: 'float' = 0.0, bound: "
+        "(*, actions: 'FiniteActions', horizon: 'int', sigma: 'float' = 0.5, centre: 'float' = 0.5, bound: "
         "'float' = 1.0) -> None"
     ),
     "LinearBernoulli": "(theta: 'Iterable[Real]', actions: 'Any') -> 'None'",
@@ -120,7 +120,7 @@ SIGNATURES = {
         "| None' = None, horizon: 'int | None' = None, points: 'int' = 1200) -> 'PairView'"
     ),
 }
-TYPES = {"ActionSet", "Certificate", "Design", "Comparison", "Guarantee", "Protocol"}
+TYPES = {"ActionSet", "Certificate", "Coins", "Design", "Comparison", "Guarantee", "Protocol"}
 ERRORS = {"BandittoError", "ContractError", "InvalidArgument", "MissingExtra", "ShortHorizonWarning", "WorkerError"}
 
 
@@ -190,7 +190,7 @@ def test_every_name_can_be_used_twice() -> None:
         ]
         assert len(bd.compare(linear, lines, pairs=4, rounds=10**4).entrants) == 6
         disc = bd.LinearGaussian([0.5, 0.3], bd.Ball(dimension=2))
-        naive = bd.NetThreshold(actions=bd.Ball(dimension=2), horizon=10**7, rho=0.3, rewards="gaussian", sigma=1.0)
+        naive = bd.NetThreshold(actions=bd.Ball(dimension=2), horizon=10**9, rho=0.3, rewards="gaussian", sigma=1.0)
         assert bd.certify(naive, disc, pairs=2).pairs == 2
         assert bd.ReplicableLeastSquares(actions=points).pulls_needed(0.1, 0.1, 0.1) > 100
         for error in ERRORS - {"ShortHorizonWarning"}:

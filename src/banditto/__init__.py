@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from banditto.baselines import *
     from banditto.catalogue import policy_of, protocol_of
     from banditto.certification import Certificate, certify
+    from banditto.coins import Coins
     from banditto.design import Design, g_optimal_design
     from banditto.engine.watching import watch_pair
     from banditto.environments import *
@@ -41,6 +42,7 @@ _PLACES = {
     "ActionSet": "banditto.actions.sets",
     "BandittoError": "banditto.errors",
     "Certificate": "banditto.certification",
+    "Coins": "banditto.coins",
     "Comparison": "banditto.study",
     "ContractError": "banditto.errors",
     "Design": "banditto.design",
@@ -70,6 +72,7 @@ __all__ = [
     "ActionSet",
     "BandittoError",
     "Certificate",
+    "Coins",
     "Comparison",
     "ContractError",
     "Design",

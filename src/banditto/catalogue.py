@@ -42,6 +42,9 @@ def build_policy(
     if colon and constants not in entry.constants:
         allowed = f"{name} with " + " or ".join(entry.constants) if entry.constants else f"{name} alone"
         raise InvalidArgument("policy", spec, allowed)
+    if isinstance(environment, LinearEnvironment) and not environment.means and not entry.any_set:
+        able = ", ".join(key for key, other in policies.REGISTRY.items() if other.any_set)
+        raise InvalidArgument("policy", name, f"one for infinite action sets: {able}")
     known: dict[str, Any] = {"arms": arms}
     if entry.linear:
         if not isinstance(environment, LinearEnvironment):
@@ -89,7 +92,8 @@ def build_environment(spec: str, means: Sequence[float] | None) -> Environment:
     if colon and not entry.options:
         raise InvalidArgument("environment", spec, f"{name} alone")
     if means is None:
-        raise InvalidArgument("means", "nothing", "the expected reward of each arm, such as 0.9,0.8,0.7")
+        allowed = "the expected reward of each arm, such as 0.9,0.8,0.7; or theta with actions"
+        raise InvalidArgument("means", "nothing", allowed)
     made: Environment = kind.from_means(means, **({entry.options[0]: parameter} if colon else {}))
     return made
 

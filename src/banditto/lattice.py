@@ -30,6 +30,7 @@ class Cells(NamedTuple):
     margins: FloatArray
 
 
+@lru_cache(maxsize=512)
 def surface(dimension: int) -> Decimal:
     """The surface of a cell of volume 1.
 
@@ -46,6 +47,7 @@ def surface(dimension: int) -> Decimal:
         return faces / volume * volume ** (Decimal(1) / dimension)
 
 
+@lru_cache(maxsize=512)
 def radius(dimension: int) -> Decimal:
     """The largest distance of a point from the centre of its cell."""
     with precise():
@@ -53,6 +55,7 @@ def radius(dimension: int) -> Decimal:
         return (d * (d + 2) / (12 * (d + 1))).sqrt() * scale(dimension)
 
 
+@lru_cache(maxsize=512)
 def scale(dimension: int) -> Decimal:
     """Of the projection of the integer points, to cells of volume 1."""
     with precise():

@@ -17,3 +17,4 @@ class Entry(NamedTuple):
     optional: tuple[str, ...] = ()  # arguments of its own that a policy can do without
     reads_file: bool = False
     linear: bool = False  # needs the features of the arms
+    any_set: bool = False  # and can do with infinitely many actions

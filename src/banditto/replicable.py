@@ -102,9 +102,10 @@ class Replicable:
 
     def _warn_of_short_horizon(self, longer: int | None) -> None:
         """Say that nothing will be learnt, and from which horizon on something could be."""
+        what = f"drop any of {self.arms} arms" if self.arms else "learn anything"
         advice = "no horizon in range is long enough" if longer is None else f"it must be at least {longer}"
         message = (
-            f"horizon {self.horizon} is too short for {self.name} to drop any of {self.arms} arms at rho = "
-            f"{self.rho:g} with {self.constants} constants, so one arm is played for good without evidence; {advice}"
+            f"horizon {self.horizon} is too short for {self.name} to {what} at rho = "
+            f"{self.rho:g} with {self.constants} constants, so one arm is played for good with little or no evidence; {advice}"
         )
         warnings.warn(message, ShortHorizonWarning, stacklevel=4)

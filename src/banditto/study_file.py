@@ -150,6 +150,10 @@ class StudyFile:
         kind = self.environment or "bernoulli"
         if all(getattr(self, name) is None for name in _LINEAR):
             return build_environment(kind, self.means)
+        if self.means is not None and self.theta is None:
+            name = next(name for name in _LINEAR if getattr(self, name) is not None)
+            allowed = "none: that is for linear problems, which have theta and no means"
+            raise InvalidArgument(name, getattr(self, name), allowed)
         if self.means is not None:
             given = ",".join(f"{mean:g}" for mean in self.means)
             raise InvalidArgument("means", given, "none, because a linear problem has theta and actions")

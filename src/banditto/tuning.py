@@ -212,9 +212,10 @@ def _grouped(worlds: tuple[tuple[float, ...], ...]) -> Profiles:
     return Profiles(gaps, np.tile(counts, (len(gaps), 1)))
 
 
-def predicted(design: Design, problem: Problem) -> float:
-    """Predicted regret, the geometric mean over the problems that are tuned for."""
-    return math.exp(_objective(design, problem))
+def expected_regret(design: Design, problem: Problem) -> float:
+    """Predicted regret of a linear problem, the mean over the worlds that it is tuned for."""
+    assert problem.linear is not None
+    return float(predicted_regret(design, problem, _grouped(problem.linear.worlds)).mean())
 
 
 def _objective(design: Design, problem: Problem) -> float:

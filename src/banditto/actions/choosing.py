@@ -19,6 +19,8 @@ def read_actions(
         given = "nothing" if file is None else f"{file} and --action-set {action_set}"
         raise InvalidArgument(argument, given, "either a CSV file of arms or --action-set")
     if file is not None:
+        if not file.strip():
+            raise InvalidArgument(argument, repr(file), "the name of a file")
         if dimension is not None:
             raise InvalidArgument("dimension", dimension, "none, because the file of arms has its own")
         from banditto.actions.finite import FiniteActions
@@ -26,7 +28,7 @@ def read_actions(
         return FiniteActions.load(file, normalise=normalise)
     assert action_set is not None
     if normalise:
-        raise InvalidArgument("normalise", "--action-set", "a file of arms")
+        raise InvalidArgument("normalise", f"the action set {action_set}", "a file of arms, to divide by the longest")
     from banditto.actions.reading import NAMED, load_set, named_set
 
     if action_set.endswith(".json"):

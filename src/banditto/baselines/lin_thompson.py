@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from banditto.arrays import FloatArray
-from banditto.baselines.lin_ucb import (
+from banditto.baselines.ridge import (
     RidgeRegression,
     backward,
     factorise,

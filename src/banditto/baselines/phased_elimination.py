@@ -15,7 +15,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from banditto.horizons import checked_arms, checked_horizon
 from banditto.linear.problem import (
     actions_from_plain,
     actions_to_plain,
+    check_linear,
     finite_actions,
     largest_parameter,
     usual_centre,
@@ -60,8 +61,8 @@ class PhasedElimination:
     actions: FiniteActions
     horizon: int
     sigma: float = 0.5
-    centre: float = 0.0
-    bound: float = 1.0
+    centre: float = 0.5
+    bound: float = 0.5
 
     name: ClassVar[str] = "phased-elimination"
     decision_version: ClassVar[int] = 1
@@ -148,6 +149,10 @@ class PhasedElimination:
 
     def check_rewards(self, rewards: Rewards, means: Sequence[float] = ()) -> None:
         """Any rewards will do."""
+
+    def check_actions(self, actions: Any, centre: float) -> None:
+        """Refuse an environment with other actions, or with rewards that are linear around another centre."""
+        check_linear(self.actions, self.centre, actions, centre)
 
     def settings(self) -> Mapping[str, Plain]:
         """What the user chose."""

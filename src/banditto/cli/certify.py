@@ -125,13 +125,25 @@ class _World(NamedTuple):
         """The environment; `own` are the actions of a protocol, which need not be named again."""
         from banditto.catalogue import build_environment, build_linear_environment
 
-        if not any((self.theta, self.actions, self.action_set, self.dimension, self.normalise)):
+        named = {name: getattr(self, name) for name in ("theta", "actions", "action_set", "dimension")}
+        named = {name: value for name, value in named.items() if value is not None}
+        if self.normalise:
+            named["normalise"] = "it"
+        if own is not None and self.theta is None:
+            raise InvalidArgument("theta", "nothing", "the parameter, which no protocol holds")
+        if not named:
             return build_environment(
                 self.environment, None if self.means is None else parameters.numbers(self.means, "means")
             )
+        if self.means is not None and self.theta is None:
+            name, value = next(iter(named.items()))
+            raise InvalidArgument(name, value, "none: that is for linear problems, which have theta and no means")
         if self.means is not None:
             raise InvalidArgument("means", self.means, "none, because a linear problem has theta and actions")
         features = None if self.dimension is None else parameters.count(self.dimension, "dimension")
+        if own is not None and not (self.actions or self.action_set) and (self.dimension or self.normalise):
+            name = "normalise" if self.normalise else "dimension"
+            raise InvalidArgument(name, named[name], "none, because the protocol has its own actions")
         if own is None or self.actions is not None or self.action_set is not None:
             own = read_actions(self.actions, self.normalise, self.action_set, features)
         theta = None if self.theta is None else parameters.numbers(self.theta, "theta")

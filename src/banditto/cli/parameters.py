@@ -21,11 +21,11 @@ EnvironmentOption = Annotated[
 ]
 Theta = Annotated[
     str | None,
-    typer.Option("--theta", metavar="X,X,...", help="Of a linear problem: what each feature of an action pays."),
+    typer.Option("--theta", metavar="X,X,...", help="Of a linear problem: mean <theta, a>, or 1/2 + <theta, a>/2."),
 ]
 Actions = Annotated[
     str | None,
-    typer.Option("--actions", metavar="FILE", help="Its actions, a CSV file with one action a line."),
+    typer.Option("--actions", metavar="FILE", help="Its actions: a CSV file, one action a line (a header is fine)."),
 ]
 ActionSetOption = Annotated[
     str | None,

@@ -24,7 +24,10 @@ PAIRS_PER_SLOW_BLOCK = 16  # the same where every single reward is drawn and a b
 PAIRS_PER_ROUND_BLOCK = 4  # of per-round policies; a unit of work, on which no result depends
 
 
-_EXAMPLES = {"policy": "RandomThreshold(arms=3, horizon=10**8, rho=0.1)", "environment": "Bernoulli([0.9, 0.8, 0.7])"}
+_EXAMPLES = {
+    "policy": "a policy object, such as RandomThreshold(arms=3, horizon=10**8, rho=0.1)",
+    "environment": "an environment object, such as Bernoulli([0.9, 0.8, 0.7])",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +52,7 @@ def study_of(
     """A checked study: a replicable policy brings its own horizon, a baseline needs one."""
     for value, argument, needed in ((policy, "policy", "check_rewards"), (environment, "environment", "means")):
         if isinstance(value, type) or not hasattr(value, needed):
-            raise InvalidArgument(argument, value, f"a {argument} object, such as " + _EXAMPLES[argument])
+            raise InvalidArgument(argument, value, f"{_EXAMPLES[argument]}")
     arms = len(environment.means)
     policy.check_rewards(environment.rewards, environment.means)
     _check_actions(policy, environment)
@@ -80,12 +83,13 @@ def is_placed(environment: Environment) -> bool:
 def _check_actions(policy: AnyPolicy, environment: Environment) -> None:
     """A linear policy needs an environment with its actions, and infinitely many actions a policy that can cope."""
     if isinstance(policy, Acting):
-        if not isinstance(environment, LinearEnvironment):
+        if isinstance(environment, LinearEnvironment):
+            policy.check_actions(environment.actions, environment.centre)
+        elif isinstance(policy, Policy):
             allowed = f"a linear environment, which {policy.name} is for"
             raise InvalidArgument("environment", environment.name, allowed)
-        policy.check_actions(environment.actions, environment.centre)
     if is_placed(environment) and not isinstance(policy, PlacedPolicy):
-        raise InvalidArgument("policy", policy.name, "one for infinite sets: least-squares-rounding or net-threshold")
+        raise InvalidArgument("policy", policy.name, "one for infinite action sets, such as certified-linear")
 
 
 def pairs_per_block(environment: Environment) -> int:

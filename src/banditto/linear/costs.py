@@ -1,6 +1,6 @@
 """What a plan will cost, predicted before the first pull: regret under parameters of all directions.
 
-The two plans of CertifiedLinear are compared by the geometric mean of these. They are predictions, not bounds.
+The two plans of CertifiedLinear are compared by the mean of these. They are predictions, not bounds.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from banditto.coins import Coins
 from banditto.linear.rounding_plans import RoundingPlan, RoundingProblem
 
 _WORLDS = 24
+_MOST_TESTS, _RATIOS = 4, (2.0, 4.0, 8.0)  # of the plans that are compared
+_WORST = 5.0  # how much worse than the least its bound on the regret may be
 _SPREAD = math.sqrt(1.0 / 12.0)  # of a point in a cell of volume 1, along any direction, about
 
 
@@ -40,37 +42,57 @@ def worlds_of(actions: FiniteActions, length: float) -> tuple[tuple[float, ...],
     return tuple(tuple(row) for row in gaps.tolist())
 
 
-def lattice_regret(plan: RoundingPlan, problem: RoundingProblem, actions: Any, length: float) -> float:
-    """Predicted regret of LeastSquaresRounding, the geometric mean over the parameters.
-
-    Of finitely many actions those within 2 eps stay, and pulls are spread over them; of an infinite set the gaps are
-    taken to be spread evenly up to the widest. The last estimate's error is that of its cell and its noise.
-    """
+def gaps_of(actions: Any, length: float) -> FloatArray:
+    """Gaps (world, action) under those parameters; of an infinite set spread evenly up to the widest."""
     if isinstance(actions, FiniteActions):
-        worlds = [np.array(row) for row in worlds_of(actions, length)]
-    else:
-        worlds = [_even_gaps(actions, row) for row in np.round(_parameters(actions.dimension, length), 9)]
-    logs = [math.log(max(_regret(plan, problem, gaps), 1e-9)) for gaps in worlds]
-    return math.exp(math.fsum(logs) / len(logs))
+        return np.array(worlds_of(actions, length))
+    thetas = np.round(_parameters(actions.dimension, length), 9)
+    return np.array([_even_gaps(actions, theta) for theta in thetas])
 
 
 def _even_gaps(actions: Any, theta: FloatArray) -> FloatArray:
     ends = [inner(theta, np.array(actions.maximise(sign * theta))) for sign in (1.0, -1.0)]
-    return np.linspace(0.0, ends[0] - ends[1], 200)
+    return np.round(np.linspace(0.0, ends[0] - ends[1], 200), 9)
 
 
-def _regret(plan: RoundingPlan, problem: RoundingProblem, gaps: FloatArray) -> float:
-    left, spent, lost, error = gaps, 0.0, 0.0, math.inf
+def best_plan(problem: RoundingProblem, gaps: FloatArray) -> RoundingPlan:
+    """The plan of LeastSquaresRounding with the least predicted regret, of those whose bound on it is not far off."""
+    best = problem.resolve()
+    least, limit = lattice_regret(best, problem, gaps), _WORST * problem.regret(best)
+    for plan in problem.candidates(_MOST_TESTS, _RATIOS):
+        if problem.regret(plan) <= limit:
+            regret = lattice_regret(plan, problem, gaps)
+            if regret < least * (1.0 - 1e-6):
+                best, least = plan, regret
+    return best
+
+
+def lattice_regret(plan: RoundingPlan, problem: RoundingProblem, gaps: FloatArray) -> float:
+    """Predicted regret of LeastSquaresRounding, the mean over worlds with these gaps (world, action).
+
+    In every batch the actions within 2 eps are left, and pulls are spread over them. The last estimate's error is that
+    of its cell and its noise.
+    """
+    left = np.ones_like(gaps, dtype=np.bool_)
+    spent, lost, error = 0.0, np.zeros(len(gaps)), math.inf
+    sigma, surface = problem.rewards.sigma, _surface(problem.dimension)
     for epsilon, rho in plan.batches:
         pulls = problem.pulls(epsilon, rho, plan.tail)
-        if spent + pulls >= problem.horizon or left.size < 2:
+        if spent + pulls >= problem.horizon:
             break
-        spent, lost = spent + pulls, lost + pulls * float(np.mean(left))
-        left = left[left <= 2.0 * epsilon]
-        sigma = problem.rewards.sigma
-        cell = float(lattice.surface(problem.dimension)) * sigma * math.sqrt(1.0 / math.pi) / rho
+        several = left.sum(axis=1)
+        lost += pulls * (gaps * left).sum(axis=1) / several * (several > 1)
+        spent += pulls
+        left = left & (gaps <= 2.0 * epsilon)
+        cell = surface * sigma * math.sqrt(1.0 / math.pi) / rho
         error = math.sqrt(problem.dimension / pulls * (sigma**2 + (cell * _SPREAD) ** 2))
     if math.isinf(error):
-        return lost + float(gaps[0]) * problem.horizon
-    weights = np.exp(-((left / (2.0 * error)) ** 2))
-    return lost + (problem.horizon - spent) * float(np.sum(weights * left) / np.sum(weights))
+        return float(np.mean(gaps)) * problem.horizon  # no estimate, so one action without evidence
+    weights = left * np.exp(-((gaps / (2.0 * error)) ** 2))
+    lost += (problem.horizon - spent) * (weights * gaps).sum(axis=1) / weights.sum(axis=1)
+    return float(np.mean(lost))
+
+
+@lru_cache(maxsize=64)
+def _surface(dimension: int) -> float:
+    return float(lattice.surface(dimension))

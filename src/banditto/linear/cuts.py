@@ -20,7 +20,7 @@ from banditto.exact import ceiling, precise
 from banditto.linear.costs import worlds_of
 from banditto.linear.problem import largest_parameter
 from banditto.linear.race import LinearRace, Step
-from banditto.linear.trials import Trial, contest
+from banditto.linear.trials import contest
 from banditto.protocol import Plain
 from banditto.tuning import Linear, Problem
 
@@ -60,7 +60,7 @@ class LinearCuts(LinearRace):
     def _uniforms(self, batch: int, coins: Coins) -> FloatArray:
         return np.concatenate([coins.uniform("commit", batch), coins.uniform("threshold", batch)], axis=1)
 
-    def _survivors(self, batch: int, trial: Trial, values: FloatArray, coins: FloatArray) -> BoolArray:
+    def _survivors(self, batch: int, values: FloatArray, coins: FloatArray) -> BoolArray:
         """The leader alone if it leads by more than one cut, else all within the other."""
         _, commit, eliminate = self.schedule.batch(batch)
         leader = np.max(values, axis=1, keepdims=True)
@@ -81,6 +81,6 @@ class LinearCuts(LinearRace):
         return self.schedule.exploration, EXPLORATION_UNIT, self.schedule.choice_rho
 
     def regret(self) -> float:
-        """Predicted regret, the geometric mean over the parameters that were tuned for."""
+        """Predicted regret, the mean over the parameters that were tuned for."""
         problem = self.problem
-        return tuning.predicted(tuning.best_design(problem), problem)
+        return tuning.expected_regret(tuning.best_design(problem), problem)

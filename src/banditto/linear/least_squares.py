@@ -27,9 +27,10 @@ from banditto.arrays import FloatArray
 from banditto.coins import Coins
 from banditto.design import Design, g_optimal_design
 from banditto.design.result import PullPlan
+from banditto.design.whitening import IllConditioned
 from banditto.errors import InvalidArgument
 from banditto.exact import Real, float_above, integer, open_unit, precise, real, written
-from banditto.linear.problem import checked_actions, largest_parameter, usual_centre
+from banditto.linear.problem import checked_actions, largest_parameter, largest_reward, usual_centre
 from banditto.linear.regression import Regression
 from banditto.linear.rounding import (
     GridRounding,
@@ -79,6 +80,8 @@ class ReplicableLeastSquares:
         if self.rounding not in ("lattice", "grid"):
             raise InvalidArgument("rounding", self.rounding, "'lattice' or 'grid'")
         centre = usual_centre(Rewards(kind, sigma)) if self.centre is None else real(self.centre, "centre")
+        if abs(centre) > 1.0:
+            raise InvalidArgument("centre", self.centre, "a number from -1 to 1")
         values = {"actions": checked_actions(self.actions), "rewards": kind, "sigma": sigma, "centre": centre}
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -111,6 +114,8 @@ class ReplicableLeastSquares:
 
         As the paper makes one (Appendix F): 2 d arms to start with, none of which is dropped, and g <= 2 d.
         """
+        if 2.0 * delta >= rho:
+            raise InvalidArgument("delta", delta, f"below rho/2 = {rho / 2:g} with the paper's constants")
         design = g_optimal_design(self.actions, accuracy=1.0)
         fewest = 2 * design.dimension
         if isinstance(self.actions, FiniteActions):
@@ -139,14 +144,20 @@ class ReplicableLeastSquares:
         same in both labs; totals are what differs. `batch` addresses the coins of one experiment.
         """
         share, failure = open_unit(rho, "rho"), open_unit(delta, "delta")
+        if not isinstance(coins, Coins):
+            raise InvalidArgument("coins", coins, "the coins that both labs share, such as Coins(seed)")
+        batch = integer(batch, "batch", 0, 10**9)
         arms, counts, totals = self._checked(data)
-        features, core, g = self._leverage(arms, counts)
-        regression = Regression.of(core, counts)
+        try:
+            features, core, g = self._leverage(arms, counts)
+            regression = Regression.of(core, counts)
+        except IllConditioned:
+            raise InvalidArgument("data", "counts that are too uneven for double precision", "other counts") from None
         leverage = leverage_of(g, regression.total)
         rounding = self._rounding(regression.dimension, len(arms), share)
         assert self.centre is not None
         largest = largest_parameter(self._rewards, self.centre)
-        reach = abs(self.centre) + largest + 40.0 * self.sigma
+        reach = largest_reward(self._rewards, self.centre)
         uniforms = np.concatenate([coins.uniform(rounding.purpose, batch, k) for k in range(rounding.coins)], axis=1)
         row = np.array([totals])
         found = rounding.rounded(regression, row, self.centre, leverage, uniforms[:1])
@@ -187,7 +198,10 @@ class ReplicableLeastSquares:
             arm = integer(row[0], "arm", 0, most - 1)
             if arm in rows:
                 raise InvalidArgument("data", f"arm {arm} more than once", "one row for each arm")
-            rows[arm] = integer(row[1], "count", 1, 10**15), real(row[2], "total")
+            count, total = integer(row[1], "count", 1, 10**15), real(row[2], "total")
+            if self._rewards.kind == "bounded" and not 0.0 <= total <= count:
+                raise InvalidArgument("total", row[2], f"from 0 to {count}, a sum of so many rewards in [0, 1]")
+            rows[arm] = count, total
         if not rows:
             raise InvalidArgument("data", "no rows", allowed)
         arms = sorted(rows)  # the order of rows must not matter

@@ -14,7 +14,7 @@ from banditto.design.whitening import IllConditioned
 from banditto.exact import precise
 from banditto.horizons import LONGEST_HORIZON
 from banditto.linear.active_sets import ConvexField, FiniteField, field_for
-from banditto.linear.problem import largest_parameter
+from banditto.linear.problem import largest_reward
 from banditto.linear.regression import Regression
 from banditto.linear.rounding import (
     GridRounding,
@@ -60,7 +60,7 @@ class Openings(NamedTuple):
     @property
     def reach(self) -> float:
         """No reward is larger, up to noise that nobody will ever see."""
-        return abs(self.centre) + largest_parameter(self.rewards, self.centre) + 40.0 * self.rewards.sigma
+        return largest_reward(self.rewards, self.centre)
 
     def at(self, key: bytes, number: int) -> Opening | None:
         """Batch `number` with the active set of a key; None when it does not take place."""

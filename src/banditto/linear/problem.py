@@ -7,13 +7,17 @@ largest |theta|.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
+
 from banditto.actions.finite import FiniteActions
 from banditto.actions.reading import set_of
 from banditto.actions.sets import ActionSet, ConvexSet
+from banditto.algebra import inner
 from banditto.canonical import BITS, MOST_FEATURES
 from banditto.errors import InvalidArgument
 from banditto.exact import integer, real
@@ -22,14 +26,34 @@ from banditto.protocol import Plain, Protocol, fraction, from_fraction
 from banditto.replicable import Replicable
 from banditto.rewards import Rewards
 
+_ASCENTS = 8
 _OWN = "custom"  # a user's own action set: nobody else can read it from a protocol
 
 
 def checked_actions(actions: Any) -> FiniteActions | ActionSet:
     """Actions of length at most 1 as a matrix (action, feature), `FiniteActions`, or an action set."""
-    if isinstance(actions, FiniteActions | ActionSet):
+    if isinstance(actions, FiniteActions):
+        return actions
+    if isinstance(actions, ActionSet):
+        _check_lengths(actions)
         return actions
     return FiniteActions(actions)
+
+
+def _check_lengths(actions: ActionSet) -> None:
+    """Refuse a set with an action that is longer than 1, if one is found on the way uphill from an axis."""
+    longest = 1.0 + 2.0**-BITS * math.sqrt(actions.dimension)
+    for axis in np.eye(actions.dimension):
+        for start in (axis, -axis):
+            action, length = start, 0.0
+            for _ in range(_ASCENTS):
+                found = np.array(actions.maximise(action))
+                size = math.sqrt(inner(found, found))
+                if size > longest:
+                    raise InvalidArgument("actions", f"an action of length {size:.6g}", "actions of length at most 1")
+                if size <= length * (1.0 + 1e-9) or size == 0.0:
+                    break
+                action, length = found, size
 
 
 def finite_actions(actions: Any) -> FiniteActions:
@@ -94,6 +118,19 @@ def largest_parameter(rewards: Rewards, centre: float) -> float:
     return 0.5 if rewards.kind == "bounded" and centre == 0.5 else 1.0
 
 
+def largest_reward(rewards: Rewards, centre: float) -> float:
+    """No reward is larger, up to noise that nobody will ever see."""
+    return abs(centre) + largest_parameter(rewards, centre) + 40.0 * rewards.sigma
+
+
+def check_linear(actions: Any, centre: float, given: Any, around: float) -> None:
+    """Refuse an environment whose actions or centre are not those that a policy was built for."""
+    if around != centre:
+        raise InvalidArgument("environment", f"rewards around {around:g}", f"around {centre:g}, the policy's centre")
+    if given != actions:
+        raise InvalidArgument("environment", "other actions", "the actions that the policy was built for")
+
+
 def usual_centre(rewards: Rewards) -> float:
     """1/2 for rewards in [0, 1], else 0."""
     return 0.5 if rewards.kind == "bounded" else 0.0
@@ -143,10 +180,7 @@ class LinearPolicy(Replicable):
 
     def check_actions(self, actions: FiniteActions | ActionSet, centre: float) -> None:
         """Refuse an environment with other actions, or with rewards that are linear around another centre."""
-        if centre != self._centre:
-            raise InvalidArgument("environment", f"rewards around {centre:g}", f"around {self._centre:g}, the centre")
-        if actions != self.actions:
-            raise InvalidArgument("environment", "other actions", "the actions that the policy was built for")
+        check_linear(self.actions, self._centre, actions, centre)
 
     def settings(self) -> Mapping[str, Plain]:
         """What the user chose, the actions among it."""

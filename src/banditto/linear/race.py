@@ -18,7 +18,7 @@ from banditto.arrays import BoolArray, FloatArray, IntArray, on_host
 from banditto.coins import Coins
 from banditto.exact import integer
 from banditto.linear.active_sets import FiniteField
-from banditto.linear.problem import LinearPolicy, largest_parameter
+from banditto.linear.problem import LinearPolicy, largest_reward
 from banditto.linear.trials import Trial, contest, field_of, trial, values_of
 
 
@@ -53,7 +53,7 @@ class LinearRace(LinearPolicy, ABC):
         """The coins of a batch's test (R, coins)."""
 
     @abstractmethod
-    def _survivors(self, batch: int, trial: Trial, values: FloatArray, coins: FloatArray) -> BoolArray:
+    def _survivors(self, batch: int, values: FloatArray, coins: FloatArray) -> BoolArray:
         """Who stays after a test; values are -inf for dropped arms."""
 
     @property
@@ -73,7 +73,7 @@ class LinearRace(LinearPolicy, ABC):
 
     @property
     def _reach(self) -> float:
-        return abs(self._centre) + largest_parameter(self._rewards, self._centre) + 40.0 * self.sigma
+        return largest_reward(self._rewards, self._centre)
 
     def init(self, replicates: int) -> RaceState:
         """All arms active, nothing spent."""
@@ -101,7 +101,7 @@ class LinearRace(LinearPolicy, ABC):
             made = self._trial(group.key, state.batch)
             assert made is not None
             values = self._values(made, group.key, totals[group.rows])
-            stays = self._survivors(state.batch, made, values, uniforms[group.rows]) & (values > -np.inf)
+            stays = self._survivors(state.batch, values, uniforms[group.rows]) & (values > -np.inf)
             if final_line:
                 stays = self._last_line(state.batch, stays, values, left[group.rows])
             active[group.rows] = stays

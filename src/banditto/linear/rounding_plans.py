@@ -11,7 +11,7 @@ Symbols  d: dimension, T: horizon, N_b: batches, eps: accuracy, N_i: pulls, t = 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -120,16 +120,20 @@ class RoundingProblem(NamedTuple):
     def resolve(self) -> RoundingPlan:
         """The plan of least regret, as far as the proof bounds it."""
         best, least = self.coarsest(), math.inf  # which may not fit either: then it does not take place
-        for number in range(1, _MOST_TESTS + 1):
+        for plan in self.candidates(_MOST_TESTS, _RATIOS):
+            regret = self.regret(plan)
+            if regret < least * (1.0 - 1e-6):
+                best, least = plan, regret
+        return best
+
+    def candidates(self, most: int, ratios: tuple[float, ...]) -> Iterator[RoundingPlan]:
+        """Plans of up to so many batches, whose accuracies fall by one of these ratios."""
+        for number in range(1, most + 1):
             tail = math.log(number * self.horizon)
             for step in range(_STEPS):
                 first = self.widest / 4.0 * 2.0 ** (-step / 2.0)
-                for ratio in _RATIOS if number > 1 else _RATIOS[:1]:
-                    plan = RoundingPlan(self._shares([first * ratio**-k for k in range(number)]), tail)
-                    regret = self.regret(plan)
-                    if regret < least * (1.0 - 1e-6):
-                        best, least = plan, regret
-        return best
+                for ratio in ratios if number > 1 else ratios[:1]:
+                    yield RoundingPlan(self._shares([first * ratio**-k for k in range(number)]), tail)
 
     def _shares(self, epsilons: list[float]) -> tuple[RoundingBatch, ...]:
         """rho_i = rho eps_i^(-1/3) / sum of eps_k^(-1/3), a trifle less so that they do not add up to more than rho."""

@@ -103,19 +103,19 @@ class LinearProblem(NamedTuple):
             return confidence.log_factor(self.arms, self.horizon, batch_count(self.horizon))
 
     def tests(self, blowup: int, paper: bool) -> list[tuple[int, Decimal]]:
-        """(floor(q^i), eps_i) of the batches that could drop an arm and fit, or none if the first does not."""
+        """(floor(q^i), eps_i) of the batches that fit, or none if the first does not."""
+        ladder = self.ladder(paper)
+        # the span of the survivors may have a single dimension left
+        found = [step for step in ladder if 2 * blowup * step[0] <= self.horizon * self.dimension]
+        return found if found and 2 * blowup * found[0][0] < self.horizon else []
+
+    def ladder(self, paper: bool) -> list[tuple[int, Decimal]]:
+        """(floor(q^i), eps_i) of all batches in which eps is less than the widest gap, whatever the blow-up."""
         log = self.log(paper)
         with precise():
-            root = Decimal(blowup).sqrt()
-            found = []
-            for growth in batch_growth(self.horizon):
-                epsilon = Decimal(self.rewards.sigma) * (self.dimension * log / growth).sqrt()
-                # the span of the survivors may have a single dimension left
-                if epsilon / 2 + epsilon / root < Decimal(self.widest) and 2 * blowup * growth <= (
-                    self.horizon * self.dimension
-                ):
-                    found.append((growth, epsilon))
-        return found if found and 2 * blowup * found[0][0] < self.horizon else []
+            sigma = Decimal(self.rewards.sigma)
+            steps = [(n, sigma * (self.dimension * log / n).sqrt()) for n in batch_growth(self.horizon)]
+            return [step for step in steps if step[1] < Decimal(self.widest)]
 
     def schedule(self, blowup: int, paper: bool) -> LinearSchedule:
         """The batches of a blow-up with their cuts: eps/2 + eps~ to eps + eps~."""
@@ -143,7 +143,7 @@ class LinearProblem(NamedTuple):
             slack = Decimal("1e-6")  # relative: rounded values and cuts
             windows = [
                 (eps * (1 - slack) / 2 - eps / root, eps * (1 + slack) * (1 + 3 / root))
-                for _, eps in self.tests(blowup, paper=False)
+                for _, eps in self.ladder(paper=False)
             ]
             # the count rises only at a lower end, so its maximum is attained at one (or at gap 0)
             ends = [max(low, Decimal(0)) for low, _ in windows]
@@ -156,9 +156,9 @@ class LinearProblem(NamedTuple):
             best = min(union, 4 * Decimal(self.dimension).sqrt())
             if self.rewards.kind == "gaussian":
                 return min(best, 4 * (2 / PI).sqrt())
-            tests = self.tests(blowup, paper=False)
-            if self.rewards.kind == "bounded" and tests:
-                log = 2.0 * self.dimension * math.log(self.arms) / (blowup * tests[0][0])
+            ladder = self.ladder(paper=False)
+            if self.rewards.kind == "bounded" and ladder:
+                log = 2.0 * self.dimension * math.log(self.arms) / (blowup * ladder[0][0])
                 excess = Decimal(confidence.largest_sum(log)) * (1 + Decimal(2) ** -40)
                 best = min(best, 4 * excess.sqrt())
             return best
@@ -186,11 +186,10 @@ class LinearProblem(NamedTuple):
             return bool(self.tests(self.paper_blowup(), paper=True))
         with precise():
             room = written(self.rho) * (1 - _FINAL_SHARE) - Decimal(2) / self.horizon
-        for growth in batch_growth(self.horizon):
-            most = (self.horizon - 1) // (2 * growth)  # a larger blow-up would not fit, a smaller one proves less
-            if most >= _SMALLEST_BLOWUP and any(size == growth for size, _ in self.tests(most, paper=False)):
-                return self.eliminations(most) <= room
-        return False
+        ladder = self.ladder(paper=False)
+        # a larger blow-up would not fit, and a smaller one proves less
+        most = (self.horizon - 1) // (2 * ladder[0][0]) if ladder else 0
+        return most >= _SMALLEST_BLOWUP and self.eliminations(most) <= room
 
     def certified_terms(self, schedule: LinearSchedule) -> Terms:
         """The theorem's right side."""

@@ -17,7 +17,7 @@ from banditto.algebra import product
 from banditto.arrays import FloatArray, IntArray
 from banditto.design import Design
 from banditto.design.whitening import IllConditioned, Whitening
-from banditto.linear.active_sets import FiniteField
+from banditto.linear.active_sets import FiniteField, field_for
 from banditto.linear.regression import Regression
 
 _UP = 1.0 + 2.0**-30  # covers the rounding of what is computed here, and |E|
@@ -57,10 +57,11 @@ def values_of(trial: Trial, field: FiniteField, totals: FloatArray, centre: floa
     return field.values(trial.design, trial.regression.estimate(own, centre))
 
 
-@lru_cache(maxsize=64)
 def field_of(actions: FiniteActions) -> FiniteField:
-    """The field of some actions, made once."""
-    return FiniteField(actions)
+    """The field of finitely many actions."""
+    field = field_for(actions)
+    assert isinstance(field, FiniteField)
+    return field
 
 
 @lru_cache(maxsize=20_000)

@@ -63,6 +63,7 @@ REGISTRY = {
         summary="random cuts on values by design, or a lattice for theta, whichever is cheaper",
         source="banditto",
         linear=True,
+        any_set=True,
     ),
     "linear-threshold": Entry(
         module="banditto.policies.linear_threshold",
@@ -79,6 +80,7 @@ REGISTRY = {
         source="Esfandiari et al. 2023, Algorithm 4",
         constants=("certified", "paper"),
         linear=True,
+        any_set=True,
     ),
     "net-threshold": Entry(
         module="banditto.policies.net_threshold",
@@ -87,5 +89,6 @@ REGISTRY = {
         source="Esfandiari et al. 2023, Corollary 12",
         constants=("certified", "paper"),
         linear=True,
+        any_set=True,
     ),
 }

@@ -5,8 +5,8 @@ Symbols  K: arms, d: dimension, m: precision of a batch, g, g_xy: see `linear.tr
 Departs  - thresholds: batch i pulls ceil(m_i max(g_xy, g)/2) times by design, so that every difference X_a - X_b has
            variance proxy 2 sigma^2/m_i; from there on it is CertifiedElimination, word for word, and ends with its
            final batch and shared Gumbel noise. Proof: docs/certified-linear.md.
-         - lattice: LeastSquaresRounding. Its cost does not depend on K; the other's grows with K once arms have to be
-           dropped one by one.
+         - lattice: LeastSquaresRounding, with the accuracies of least predicted regret. Its cost does not depend on K;
+           that of thresholds grows with K once arms have to be dropped one by one.
          - The choice is made before the first pull, by predicted regret over parameters of all directions, and printed.
            Infinite action sets have only the lattice.
 """
@@ -25,7 +25,7 @@ from banditto.arrays import FloatArray, IntArray
 from banditto.certified import EXPLORATION_UNIT, Plan
 from banditto.coins import Coins
 from banditto.errors import InvalidArgument
-from banditto.linear.costs import lattice_regret
+from banditto.linear.costs import best_plan, gaps_of, lattice_regret
 from banditto.linear.cuts import LinearCuts
 from banditto.linear.problem import LinearPolicy, largest_parameter
 from banditto.linear.race import LinearRace
@@ -62,18 +62,18 @@ class CertifiedLinear(LinearPolicy):
 
     def __post_init__(self) -> None:
         self._check()
-        lattice = LeastSquaresRounding.planned(self._common())
         actions = self.actions
         told_apart = isinstance(actions, FiniteActions) and contest(actions, field_of(actions).whole) is not None
         if self.method == "thresholds" and not told_apart:
             raise InvalidArgument("actions", "actions that cannot be told apart", "actions with different features")
         cuts = LinearCuts(**self._common()) if told_apart else None
-        largest = largest_parameter(self._rewards, self._centre)
-        costs = Costs(
-            None if cuts is None else cuts.regret(),
-            lattice_regret(lattice.schedule, lattice.problem, self.actions, largest),
-        )
-        cheaper: Method = "lattice" if costs.thresholds is None or costs.lattice < costs.thresholds else "thresholds"
+        gaps = gaps_of(actions, largest_parameter(self._rewards, self._centre))
+        lattice = LeastSquaresRounding.planned(self._common(), lambda problem: best_plan(problem, gaps))
+        price = lattice_regret(lattice.schedule, lattice.problem, gaps)
+        costs = Costs(None if cuts is None else cuts.regret(), price)
+        idle = not lattice.describe().rows  # no estimate fits, so that nothing would be learnt
+        cut = costs.thresholds is not None and (idle or costs.thresholds <= costs.lattice)
+        cheaper: Method = "thresholds" if cut else "lattice"
         method = self.method or cheaper
         self._set(method=method, costs=costs, inner=cuts if method == "thresholds" else lattice)
         if self.horizon < (self.minimum_horizon() or self.horizon + 1):

@@ -16,7 +16,7 @@ Departs  - The printed logarithms of logarithms are negative or undefined up to 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -264,12 +264,14 @@ class LeastSquaresRounding(LinearPolicy):
         return cls.with_schedule(cls._arguments(protocol, "rounding"), protocol.resolved)
 
     @classmethod
-    def planned(cls, arguments: Mapping[str, Any]) -> LeastSquaresRounding:
-        """The same as the constructor, without a warning of a short horizon: for those who look at several plans."""
+    def planned(
+        cls, arguments: Mapping[str, Any], plan: Callable[[RoundingProblem], RoundingPlan]
+    ) -> LeastSquaresRounding:
+        """With another plan than that of the least bound on regret, and without a warning of a short horizon."""
         policy = object.__new__(cls)
         policy._set(**{"constants": "certified", "rounding": None, **arguments})
         policy._check()
-        policy._set(schedule=policy.problem.resolve())
+        policy._set(schedule=plan(policy.problem))
         return policy
 
     @classmethod

@@ -10,8 +10,8 @@ Departs  - The printed n_i is 10 q^i whatever beta, K, rho and d; the proof pull
            with a fresh final batch and argmax v(a) + lambda Gumbel, the noise being shared.
          - paper: beta as printed, for which the paper's own union bound gives 80 rho; certified: the smallest beta for
            which docs/linear-threshold.md proves rho.
-         - Batches after which nothing could be dropped are left out; where double precision cannot tell the active arms
-           apart, testing ends. Once one arm is left it gets all that remains.
+         - Batches with eps above the widest gap, after which hardly anything is dropped, are left out; where double
+           precision cannot tell the active arms apart, testing ends. Once one arm is left it gets all that remains.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from banditto.errors import InvalidArgument
 from banditto.horizons import LONGEST_HORIZON, SHORTEST_HORIZON, useful_horizons
 from banditto.linear.race import LinearRace, Step
 from banditto.linear.thresholds import FINAL_OF, FINAL_PARTS, LinearProblem, LinearSchedule
-from banditto.linear.trials import Trial, contest
+from banditto.linear.trials import contest
 from banditto.policy import Description, Guarantee
 from banditto.protocol import Plain, Protocol
 from banditto.text import significant
@@ -51,7 +51,7 @@ class LinearThreshold(LinearRace):
         problem = self._problem
         blowup = problem.paper_blowup() if self._paper else problem.certified_blowup()
         self._set(schedule=problem.schedule(blowup, self._paper))
-        if not self.schedule.batches and self._paper:
+        if not self.schedule.batches:
             self._warn_of_short_horizon(self.minimum_horizon())
 
     @property
@@ -67,7 +67,7 @@ class LinearThreshold(LinearRace):
             return None
         return Step(size.pulls(found.g), size.width * 2.0**-26)
 
-    def _survivors(self, batch: int, trial: Trial, values: FloatArray, coins: FloatArray) -> BoolArray:
+    def _survivors(self, batch: int, values: FloatArray, coins: FloatArray) -> BoolArray:
         """Who stays: all within epsbar + eps~ of the leader, epsbar uniform on [eps/2, eps]."""
         size = self.schedule.batch(batch)
         assert size is not None

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from banditto.environment import LinearEnvironment
 from banditto.report.style import Look, legend_below, legend_height, new_figure, plain, policy_style
 from banditto.study import Comparison, Entrant
 from banditto.text import short
@@ -51,6 +52,8 @@ def regret_figure(comparison: Comparison, look: Look) -> Figure | None:
 
 def _smallest_loss(comparison: Comparison) -> float | None:
     """One pull of the second-best arm: regret below that is not drawn on a logarithmic axis."""
+    if isinstance(comparison.environment, LinearEnvironment) and not comparison.environment.means:
+        return 1.0  # there is no second-best action in an infinite set
     best = max(comparison.environment.means, default=0.0)
     return min((best - mean for mean in comparison.environment.means if mean < best), default=None)
 
