@@ -37,7 +37,7 @@ CASES: dict[str, Policy[Any]] = {
     "least squares, ball": bd.LeastSquaresRounding(actions=bd.Ball(dimension=3), horizon=10**11, rho=0.2),
     "least squares, polytope": bd.LeastSquaresRounding(actions=CORNER, horizon=10**11, rho=0.2),
     "certified linear": bd.CertifiedLinear(actions=GRID, horizon=10**8, rho=0.2, method="thresholds"),
-    "net": bd.NetThreshold(actions=bd.Box.unit(1), horizon=10**12, rho=0.2),
+    "net": bd.NetThreshold(actions=bd.Box.unit(1), horizon=10**13, rho=0.2),
     "explore then commit": bd.ExploreThenCommit(arms=4, horizon=10**6, rho=0.1, gap=0.03),
 }
 

@@ -43,7 +43,7 @@ SIGNATURES = {
     ),
     "PhasedElimination": (
         "(*, actions: 'FiniteActions', horizon: 'int', sigma: 'float' = 0.5, centre: 'float' = 0.5, bound: "
-        "'float' = 1.0) -> None"
+        "'float' = 0.5) -> None"
     ),
     "LinearBernoulli": "(theta: 'Iterable[Real]', actions: 'Any') -> 'None'",
     "LinearGaussian": "(theta: 'Iterable[Real]', actions: 'Any', sigma: 'Real' = 1.0) -> 'None'",

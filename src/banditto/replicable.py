@@ -106,6 +106,7 @@ class Replicable:
         advice = "no horizon in range is long enough" if longer is None else f"it must be at least {longer}"
         message = (
             f"horizon {self.horizon} is too short for {self.name} to {what} at rho = "
-            f"{self.rho:g} with {self.constants} constants, so one arm is played for good with little or no evidence; {advice}"
+            f"{self.rho:g} with {self.constants} constants, so one arm is played for good with little or no evidence; "
+            f"{advice}"
         )
         warnings.warn(message, ShortHorizonWarning, stacklevel=4)
