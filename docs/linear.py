@@ -20,7 +20,7 @@ sys.path.insert(0, str(DOCS.parent))
 from benchmarks import linear as benchmark
 from tests import test_least_squares
 from tests.statistical import test_linear
-from tests.statistical.linear_worlds import infinite_world, share_dropped
+from tests.statistical.linear_worlds import share_dropped
 
 import banditto as bd
 from banditto import lattice
@@ -203,11 +203,9 @@ def sets_table() -> str:
     lines = ["rho = 0.2, certified constants, the lattice.", ""]
     lines += ["| set | T | batches | pairs | differ |", "| --- | --- | --- | --- | --- |"]
     for number, (name, d) in enumerate(test_linear.SETS):
-        world = infinite_world(
-            lambda actions, kind: test_linear.made(bd.LeastSquaresRounding, actions, kind), name, d, number
-        )
+        world = test_linear.infinite(bd.LeastSquaresRounding, name, d, number)
         policy: Any = world.policy
-        pairs = 256 if d < 10 else 64
+        pairs, _ = test_linear.effort(d)
         found = bd.certify(policy, world.environment, pairs=pairs, seed=11)
         cells = [world.name, f"{policy.horizon:.2g}", str(len(policy.schedule.batches)), str(pairs)]
         lines.append("| " + " | ".join([*cells, spread(found.mismatches, pairs)]) + " |")
@@ -339,12 +337,12 @@ def methods_figure(path: Path) -> None:
                 points = benchmark.arms(count, d)
                 policy = bd.CertifiedLinear(actions=points, horizon=10**9, rho=0.1, method=method)
                 predicted.append(getattr(policy.costs, method))
-                logs = []
-                for seed in range(8):
+                regrets = []
+                for seed in range(12):
                     theta = np.random.default_rng([12, seed, d]).standard_normal(d)
                     world = bd.LinearBernoulli(0.999 * theta / np.linalg.norm(theta), points)
-                    logs.append(math.log(max(1.0, bd.certify(policy, world, pairs=64, seed=seed).regret.mean)))
-                measured.append(math.exp(sum(logs) / len(logs)))
+                    regrets.append(bd.certify(policy, world, pairs=64, seed=seed).regret.mean)
+                measured.append(sum(regrets) / len(regrets))
             axes.plot(counts, predicted, color=colour, linestyle="--", label=f"{method}: predicted")
             axes.plot(counts, measured, color=colour, marker="o", markersize=4, label=f"{method}: measured")
         axes.set_xscale("log", base=2)
