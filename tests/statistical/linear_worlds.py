@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from benchmarks.linear import polytope
 
 import banditto as bd
 from banditto.arrays import FloatArray
@@ -82,15 +83,6 @@ def finite_world(make: Make, number: int) -> World:
     if shape == "window":
         theta = scaled_into_window(policy, points, theta, slope)
     return World(f"d = {dimension}, {shape}, {kind}", policy, environment(kind, theta * 0.999, points))
-
-
-def polytope(dimension: int) -> bd.Polytope:
-    rng = np.random.default_rng([7, dimension])
-    rows = rng.standard_normal((2 * dimension, dimension))
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    box = np.eye(dimension)
-    bounds = [0.5] * (2 * dimension) + [1.0 / np.sqrt(dimension)] * (2 * dimension)
-    return bd.Polytope(rows=np.asarray(np.round(np.vstack([rows, box, -box]), 3), dtype=np.float64), bounds=bounds)
 
 
 SETS: dict[str, Callable[[int], Any]] = {
