@@ -35,6 +35,7 @@ from banditto.linear.problem import (
     largest_parameter,
     usual_centre,
 )
+from banditto.linear.trials import field_of
 from banditto.protocol import Plain, Protocol, fraction, from_fraction
 from banditto.rewards import Rewards
 
@@ -85,7 +86,7 @@ class PhasedElimination:
         active = np.ones((self.arms, replicates), dtype=np.bool_).T
         remaining = np.full((replicates, 1), self.horizon, dtype=np.int64)
         pulls = np.zeros((self.arms, replicates), dtype=np.int64).T
-        pulls[:] = self._following(1, _packed(active[:1])[0], remaining[:1, 0], np.zeros(1, dtype=np.int64))
+        pulls[:] = self._following(1, field_of(self.actions).whole, remaining[:1, 0], np.zeros(1, dtype=np.int64))
         return State(1, active, pulls, remaining)
 
     def plan(self, state: State) -> IntArray | None:
@@ -102,9 +103,9 @@ class PhasedElimination:
         gains = totals - self.centre * pulls
         going = np.flatnonzero(left[:, 0] > 0)
         best = np.zeros(active.shape[0], dtype=np.int64)
-        for mask, rows in _grouped(active, going):
+        for mask, rows in field_of(self.actions).groups(active, going):
             survivors[rows], best[rows] = self._test(state.phase, mask, gains[rows])
-        for mask, rows in _grouped(survivors, going):
+        for mask, rows in field_of(self.actions).groups(survivors, going):
             following[rows] = self._following(state.phase + 1, mask, left[rows, 0], best[rows])
         return State(state.phase + 1, survivors, following, left)
 
@@ -113,7 +114,7 @@ class PhasedElimination:
         made = _phase(self, phase, mask)
         assert made is not None, "only the last pulls of a horizon are no phase"
         estimates = product(gains[:, made.core], made.solver)  # (rows, feature)
-        active = _unpacked(mask, self.arms)
+        active = field_of(self.actions).mask(mask)
         places = np.flatnonzero(active)
         values = product(estimates, self.actions.canonical.points[np.ix_(made.features, places)])
         survivors = np.zeros((gains.shape[0], self.arms), dtype=np.bool_)
@@ -164,22 +165,6 @@ class PhasedElimination:
         return {}
 
 
-def _packed(active: BoolArray) -> list[bytes]:
-    return [row.tobytes() for row in np.packbits(active, axis=1)]
-
-
-def _unpacked(mask: bytes, arms: int) -> BoolArray:
-    return np.unpackbits(np.frombuffer(mask, dtype=np.uint8), count=arms).astype(np.bool_)
-
-
-def _grouped(active: BoolArray, rows: IntArray) -> list[tuple[bytes, IntArray]]:
-    """Those of the rows that have the same survivors, group by group."""
-    groups: dict[bytes, list[int]] = {}
-    for mask, row in zip(_packed(active[rows]), rows.tolist(), strict=True):
-        groups.setdefault(mask, []).append(row)
-    return [(mask, np.array(members, dtype=np.int64)) for mask, members in groups.items()]
-
-
 class Core(NamedTuple):
     """A design on some arms: which of them, their shares, g, and the features that it was made in."""
 
@@ -201,7 +186,7 @@ class Phase(NamedTuple):
 @lru_cache(maxsize=4096)
 def _design(actions: FiniteActions, mask: bytes) -> Core | None:
     """The design on the arms of `mask`; None where nothing can be learnt from them."""
-    kept = np.flatnonzero(_unpacked(mask, len(actions))).tolist()
+    kept = np.flatnonzero(field_of(actions).mask(mask)).tolist()
     try:
         design = g_optimal_design(actions.kept(kept), accuracy=_ACCURACY)
     except InvalidArgument:  # nothing but zeros, or too close to it for double precision (`IllConditioned`)
@@ -215,7 +200,7 @@ def _design(actions: FiniteActions, mask: bytes) -> Core | None:
 @lru_cache(maxsize=4096)
 def _phase(policy: PhasedElimination, phase: int, mask: bytes) -> Phase | None:
     """A phase for the arms of `mask`; None if only one is left, if it is longer than all, or if there is no design."""
-    several = int(_unpacked(mask, policy.arms).sum()) > 1
+    several = field_of(policy.actions).size(mask) > 1
     design = _design(policy.actions, mask) if several else None
     if design is None:
         return None

@@ -33,6 +33,11 @@ class Group(NamedTuple):
     rows: IntArray
 
 
+def core_of(design: Design) -> FloatArray:
+    """The core set (feature, action) in the features of its design."""
+    return np.ascontiguousarray(np.array(design.actions)[:, list(design.features)].T)
+
+
 def _groups(active: Any, rows: IntArray) -> Iterator[Group]:
     kinds: dict[bytes, list[int]] = {}
     for row in rows.tolist():
@@ -73,10 +78,6 @@ class FiniteField:
     def design(self, key: bytes) -> Design | None:
         """A design for an active set; None where double precision does not suffice."""
         return _finite_design(self.actions, key)
-
-    def core(self, design: Design) -> FloatArray:
-        """The core set (feature, arm) in the features of its design."""
-        return np.ascontiguousarray(np.array(design.actions)[:, list(design.features)].T)
 
     def values(self, design: Design, theta: FloatArray) -> FloatArray:
         """<a, theta> for parameters (replicate, feature) in the design's features; shape (replicate, arm)."""
@@ -122,10 +123,6 @@ class ConvexField:
     def design(self, key: bytes) -> Design | None:
         """A design for an active set; None where double precision does not suffice."""
         return _convex_design(self.actions, key)
-
-    def core(self, design: Design) -> FloatArray:
-        """The core set (feature, action) in the features of its design."""
-        return np.ascontiguousarray(np.array(design.actions)[:, list(design.features)].T)
 
     def snapped(self, theta: FloatArray) -> FloatArray:
         """Parameters on the grid of those that may cut."""

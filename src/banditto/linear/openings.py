@@ -13,7 +13,7 @@ from banditto.design import Design
 from banditto.design.whitening import IllConditioned
 from banditto.exact import precise
 from banditto.horizons import LONGEST_HORIZON
-from banditto.linear.active_sets import ConvexField, FiniteField, field_for
+from banditto.linear.active_sets import ConvexField, FiniteField, core_of, field_for
 from banditto.linear.problem import largest_reward
 from banditto.linear.regression import Regression
 from banditto.linear.rounding import (
@@ -100,7 +100,7 @@ def _certified(openings: Openings, design: Design, batch: RoundingBatch, count: 
     needed = pulls_for(rounding, design.g, nu, Decimal(batch.epsilon))
     if needed is None:
         return None
-    regression = Regression.of(openings.field.core(design), design.plan(needed).pulls)
+    regression = Regression.of(core_of(design), design.plan(needed).pulls)
     return Opening(design, regression, rounding, leverage_of(design.g, needed))
 
 
@@ -111,5 +111,5 @@ def _paper(openings: Openings, design: Design, batch: RoundingBatch) -> Opening 
         each = rounding.samples(Decimal(batch.epsilon) / Decimal(design.g).sqrt())
     if each is None or each > LONGEST_HORIZON:
         return None
-    regression = Regression.of(openings.field.core(design), design.counts, (each,) * design.support)
+    regression = Regression.of(core_of(design), design.counts, (each,) * design.support)
     return Opening(design, regression, rounding, leverage_of(design.g, regression.total))

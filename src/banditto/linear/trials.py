@@ -17,7 +17,7 @@ from banditto.algebra import product
 from banditto.arrays import FloatArray, IntArray
 from banditto.design import Design
 from banditto.design.whitening import IllConditioned, Whitening
-from banditto.linear.active_sets import FiniteField, field_for
+from banditto.linear.active_sets import FiniteField, core_of, field_for
 from banditto.linear.regression import Regression
 
 _UP = 1.0 + 2.0**-30  # covers the rounding of what is computed here, and |E|
@@ -74,7 +74,7 @@ def contest(actions: FiniteActions, key: bytes) -> Contest | None:
     if design is None:
         return None
     try:
-        white = Whitening.of(field.core(design), design.counts)
+        white = Whitening.of(core_of(design), design.counts)
     except IllConditioned:
         return None
     points = field.points[list(design.features)][:, field.mask(key)]
@@ -105,7 +105,7 @@ def trial(actions: FiniteActions, key: bytes, pulls: int, reach: float) -> Trial
         return None
     field = field_of(actions)
     try:
-        regression = Regression.of(field.core(found.design), found.design.plan(pulls).pulls)
+        regression = Regression.of(core_of(found.design), found.design.plan(pulls).pulls)
     except IllConditioned:
         return None
     points = field.points[list(found.design.features)][:, field.mask(key)]
