@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from banditto.actions import *
     from banditto.actions.nets import net
     from banditto.actions.sets import ActionSet
+    from banditto.attacks import Attack, attack
     from banditto.baselines import *
     from banditto.catalogue import policy_of, protocol_of
     from banditto.certification import Certificate, certify
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "ActionSet": "banditto.actions.sets",
+    "Attack": "banditto.attacks",
+    "attack": "banditto.attacks",
     "BandittoError": "banditto.errors",
     "Certificate": "banditto.certification",
     "Coins": "banditto.coins",
@@ -70,6 +73,7 @@ _PLACES = {
 
 __all__ = [
     "ActionSet",
+    "Attack",
     "BandittoError",
     "Certificate",
     "Coins",
@@ -84,6 +88,7 @@ __all__ = [
     "ShortHorizonWarning",
     "WorkerError",
     "__version__",
+    "attack",
     "certify",
     "compare",
     "g_optimal_design",

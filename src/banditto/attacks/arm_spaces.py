@@ -1,0 +1,123 @@
+"""Instances with arms of given means: gaps in a policy's windows, ties, variances and orders of the arms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from banditto.attacks.windows import UndecidedWindow, windows_of
+from banditto.coins import Coins
+from banditto.environment import Environment
+from banditto.environments.bernoulli import Bernoulli
+from banditto.environments.gaussian import Gaussian
+from banditto.policy import BatchedPolicy, Policy
+from banditto.rewards import Rewards
+
+Point = tuple[float, ...]
+
+_PLACES = (0.5, 0.25, 0.75, 0.0, 1.0, -0.15, 1.15)
+_PROFILES = ("equal", "one rival", "tie", "two windows", "ladder", "half")
+_MARGIN = 0.001  # Bernoulli means are this far from 0 and 1
+
+
+class ArmSpace(NamedTuple):
+    """The instances of a policy for arms: a point is the arms' means, in their order."""
+
+    arms: int
+    rewards: Rewards
+    windows: tuple[UndecidedWindow, ...]
+    smallest_lead: float  # 0, or what the policy was promised
+
+    @classmethod
+    def of(cls, policy: BatchedPolicy[Any], rewards: Rewards) -> ArmSpace:
+        """The space of a policy that was built for these rewards."""
+        widest = 1.0 - 2.0 * _MARGIN if rewards.kind == "bounded" else math.inf
+        promised = policy.guarantee().promised_gap if isinstance(policy, Policy) else None
+        return cls(policy.arms, rewards, tuple(windows_of(policy, widest)), promised or 0.0)
+
+    @property
+    def widest(self) -> float:
+        """The widest gap that is tried."""
+        return 1.0 - 2.0 * _MARGIN if self.rewards.kind == "bounded" else 20.0 * self.rewards.sigma
+
+    def environment(self, point: Point) -> Environment:
+        """Rewards with these means, and the largest variance that they allow."""
+        return Bernoulli(point) if self.rewards.kind == "bounded" else Gaussian(point, self.rewards.sigma)
+
+    def starts(self) -> Iterator[Point]:
+        """Instances to begin with, the most promising first."""
+        scales = [(w.at(place), w.at(place)) for place in _PLACES for w in self.windows]
+        scales += [(w.at(0.5), v.at(0.5)) for w, v in zip(self.windows, self.windows[1:], strict=False)]
+        scales += [(gap, gap / 3.0) for gap in self._round_gaps()]
+        for level in (0.5, 1.0, 0.0):
+            for first_place in (False, True):
+                for gap, other in scales:
+                    for profile in _PROFILES if self.arms > 2 else ("equal",):
+                        yield self._point(self._profile(profile, gap, other), level, first_place)
+        yield self._point([0.0] * (self.arms - 1), 0.5, True)
+
+    def _round_gaps(self) -> list[float]:
+        """Gaps of all sizes, for policies whose windows are unknown."""
+        return [self.widest * 2.0 ** (-k / 2.0) for k in range(24)]
+
+    def _profile(self, name: str, gap: float, other: float) -> list[float]:
+        """Gaps of all arms but the best."""
+        many = self.arms - 1
+        match name:
+            case "equal":
+                return [gap] * many
+            case "one rival":
+                return [gap] + [self.widest] * (many - 1)
+            case "tie":
+                return [0.0] + [gap] * (many - 1)
+            case "two windows":
+                return [gap if k % 2 else other for k in range(many)]
+            case "ladder":
+                return [gap * (k + 1) / many for k in range(many)]
+            case _:
+                return [gap if k < many // 2 else min(3.0 * gap, self.widest) for k in range(many)]
+
+    def _point(self, gaps: list[float], level: float, best_first: bool) -> Point:
+        """Means with these gaps; `level` 0 is as low, 1 as high as means can be, where that makes a difference."""
+        gaps = [min(max(gap, self.smallest_lead, 0.0), self.widest) for gap in gaps]
+        top = 0.0
+        if self.rewards.kind == "bounded":
+            lowest = max(gaps) + _MARGIN
+            centred = (1.0 + max(gaps)) / 2.0 if level == 0.5 else lowest + level * (1.0 - _MARGIN - lowest)
+            top = min(max(centred, lowest), 1.0 - _MARGIN)
+        others = [top - gap for gap in gaps]
+        return (top, *others) if best_first else (*others, top)
+
+    def neighbours(self, point: Point, scale: float, coins: Coins, round_number: int) -> list[Point]:
+        """As many as there are coins: all gaps, one gap or the level moved, by about `scale` relatively."""
+        kinds, which, sizes = (coins.uniform("attack", round_number, part)[:, 0] for part in range(3))
+        best = int(np.argmax(point))
+        found = []
+        for kind, arm, size in zip(kinds.tolist(), which.tolist(), sizes.tolist(), strict=True):
+            gaps = [point[best] - mean for mean in point]
+            factor = math.exp(scale * (2.0 * size - 1.0))
+            if kind < 0.5:
+                gaps = [gap * factor for gap in gaps]
+            elif kind < 0.85:
+                others = [k for k in range(self.arms) if k != best]
+                chosen = others[int(arm * len(others))]
+                nearest = min(gap for k, gap in enumerate(gaps) if k != best)
+                gaps[chosen] = max(gaps[chosen], nearest, 1e-6 * self.widest) * factor
+            else:
+                gaps = gaps[::-1]
+            found.append(self._rearranged(gaps, point[best], size if kind >= 0.85 else None))
+        return found
+
+    def _rearranged(self, gaps: list[float], top: float, level: float | None) -> Point:
+        """Means with gaps in the arms' order, kept within what is allowed."""
+        best = gaps.index(min(gaps))
+        gaps = [0.0 if k == best else min(max(gap, self.smallest_lead), self.widest) for k, gap in enumerate(gaps)]
+        if self.rewards.kind == "bounded":
+            lowest = max(gaps) + _MARGIN
+            if level is not None:
+                top = lowest + level * (1.0 - _MARGIN - lowest)
+            top = min(max(top, lowest), 1.0 - _MARGIN)
+        return tuple(top - gap for gap in gaps)

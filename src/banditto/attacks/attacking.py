@@ -1,0 +1,188 @@
+"""Attack: find the instance on which a policy replicates worst, and measure it on fresh pairs.
+
+PASS says that nothing was found with this effort, never that nothing is there: that is what `guarantee()` proves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from banditto.attacks.arm_spaces import ArmSpace
+from banditto.attacks.linear_spaces import LinearSpace
+from banditto.attacks.search import Space, search
+from banditto.certification import MOST_JOBS, Certificate, certify
+from banditto.coins import LARGEST_SEED
+from banditto.engine.blocks import shared_workers
+from banditto.errors import InvalidArgument
+from banditto.exact import integer, open_unit
+from banditto.intervals import MOST_PAIRS
+from banditto.policy import Acting, AnyPolicy, BatchedPolicy, Policy, RoundPolicy
+from banditto.rewards import Rewards
+from banditto.text import html_table, text_table
+
+SCHEMA_VERSION = 1
+FEWEST_PAIRS = 1000
+DEFAULT_BUDGET = 200_000
+_SEARCH_SHARE = 0.5  # of the budget; the rest measures what was found
+
+AttackProgress = Callable[[str, int, int], None]  # stage, pairs done, pairs in all
+
+
+class Worst(NamedTuple):
+    """The worst instance found, and how often pairs differ there; `interval` is exact, from fresh pairs alone."""
+
+    environment: dict[str, Any]
+    means: tuple[float, ...]
+    pairs: int
+    mismatches: int
+    differ: float
+    interval: tuple[float, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return self._asdict() | {"means": list(self.means), "interval": list(self.interval)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attack:
+    """What an attack found; FAIL if the worst instance's lower bound on P(differ) is above rho."""
+
+    policy: str
+    constants: str | None
+    arms: int
+    horizon: int
+    rho: float
+    bound: float | None
+    seed: int
+    confidence: float
+    pairs_budget: int
+    instances_tried: int
+    pairs_searched: int
+    worst: Worst
+    verdict: Literal["PASS", "FAIL"]
+    interrupted: bool
+    certificate: Certificate
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data with the names of the attributes; the certificate is left out, its digest is there."""
+        names = (
+            *("policy", "constants", "arms", "horizon", "rho", "bound", "seed", "confidence", "pairs_budget"),
+            *("instances_tried", "pairs_searched"),
+        )
+        content = {"schema_version": SCHEMA_VERSION} | {name: getattr(self, name) for name in names}
+        return content | {
+            "worst": self.worst.to_dict(),
+            "verdict": self.verdict,
+            "interrupted": self.interrupted,
+            "digest": self.certificate.digest,
+        }
+
+    def rows(self) -> list[tuple[str, str]]:
+        """What a reader wants to know, label by label."""
+        worst = self.worst
+        low, high = worst.interval
+        found = {
+            "FAIL": f"FAIL: at least {low:.4g} of all pairs differ there, allowed are {self.rho:g}",
+            "PASS": f"PASS: nothing was found above {self.rho:g}, which proves nothing",
+        }
+        name = self.policy if self.constants is None else f"{self.policy}, {self.constants} constants"
+        instance = {"arms": "means " + ", ".join(f"{mean:.6g}" for mean in worst.means)}
+        if "theta" in worst.environment:
+            instance = {"theta": ", ".join(f"{value:.6g}" for value in worst.environment["theta"])}
+        what, value = next(iter(instance.items()))
+        return [
+            ("policy", name),
+            ("horizon", f"{self.horizon:,}"),
+            ("tried", f"{self.instances_tried:,} instances with {self.pairs_searched:,} pairs"),
+            ("worst instance", f"{worst.environment['name']}, {value if what == 'arms' else f'theta {value}'}"),
+            (
+                "differ",
+                f"{worst.differ:.4f}, {100 * self.confidence:g}% interval {low:.4f} to {high:.4f}, "
+                f"from {worst.pairs:,} fresh pairs" + (" (interrupted)" if self.interrupted else ""),
+            ),
+            ("proved bound", "none" if self.bound is None else f"{self.bound:.4g}"),
+            ("verdict", found[self.verdict]),
+            ("digest", self.certificate.digest),
+        ]
+
+    def table(self) -> str:
+        """The rows as plain text."""
+        return text_table(("attack", ""), self.rows())
+
+    def _repr_html_(self) -> str:
+        return html_table(("attack", ""), self.rows())
+
+
+def attack(
+    policy: AnyPolicy,
+    *,
+    pairs_budget: int = DEFAULT_BUDGET,
+    rho: float | None = None,
+    seed: int = 0,
+    confidence: float = 0.95,
+    jobs: int = 1,
+    executor: Executor | None = None,
+    progress: AttackProgress | None = None,
+) -> Attack:
+    """Search for the instance on which a policy replicates worst, within a budget of pairs.
+
+    Half of the budget goes into the search, the rest into fresh pairs of what it found: those that
+    `certify(policy, worst, seed=seed, pairs=...)` would play. `rho` must be given for a baseline, which has none.
+    """
+    if isinstance(policy, RoundPolicy) or not isinstance(policy, BatchedPolicy):
+        given = getattr(policy, "name", policy)
+        raise InvalidArgument("policy", given, "a policy that works in batches; certify measures the others")
+    budget = integer(pairs_budget, "pairs_budget", FEWEST_PAIRS, MOST_PAIRS)
+    seed = integer(seed, "seed", 0, LARGEST_SEED)
+    confidence = open_unit(confidence, "confidence")
+    jobs = integer(jobs, "jobs", 1, MOST_JOBS)
+    tell = progress or (lambda stage, done, total: None)
+    space = space_of(policy)
+    half = int(_SEARCH_SHARE * budget)
+    with shared_workers(jobs, executor) as workers:
+        found = search(policy, space, half, seed, workers, lambda done: tell("searching", done, half))
+        certificate = certify(
+            policy,
+            found.environment,
+            pairs=budget - found.pairs,
+            seed=seed,
+            rho=None if isinstance(policy, Policy) else rho,
+            confidence=confidence,
+            executor=workers,
+            progress=lambda done, total: tell("measuring", done, total),
+        )
+    low, high = (1.0 - certificate.interval[1], 1.0 - certificate.interval[0])
+    worst = Worst(
+        environment=certificate.environment,
+        means=found.environment.means,
+        pairs=certificate.pairs,
+        mismatches=certificate.mismatches,
+        differ=certificate.mismatches / certificate.pairs,
+        interval=(low, high),
+    )
+    return Attack(
+        policy=certificate.policy,
+        constants=certificate.constants,
+        arms=len(found.environment.means),
+        horizon=certificate.horizon,
+        rho=certificate.rho,
+        bound=certificate.bound,
+        seed=seed,
+        confidence=confidence,
+        pairs_budget=budget,
+        instances_tried=found.instances,
+        pairs_searched=found.pairs,
+        worst=worst,
+        verdict="FAIL" if certificate.verdict == "FAIL" else "PASS",
+        interrupted=certificate.interrupted,
+        certificate=certificate,
+    )
+
+
+def space_of(policy: BatchedPolicy[Any]) -> Space:
+    """The instances that a policy was built for."""
+    rewards = Rewards.of(getattr(policy, "rewards", None), getattr(policy, "sigma", 0.5))
+    return LinearSpace.of(policy, rewards) if isinstance(policy, Acting) else ArmSpace.of(policy, rewards)

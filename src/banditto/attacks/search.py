@@ -1,0 +1,178 @@
+"""The search for the instance on which a policy replicates worst, by successive narrowing.
+
+Many instances are looked at with few pairs each, the most promising of them with more, then their neighbourhoods, ever
+closer. Everything hangs on the seed alone. What the search saw of an instance selects it and is then forgotten: whoever
+reports a figure measures it again on fresh pairs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from typing import Any, NamedTuple, Protocol
+
+from banditto.coins import Coins, address_key
+from banditto.engine.blocks import submitted
+from banditto.engine.counting import count_differing
+from banditto.engine.pairs import Study, study_of
+from banditto.environment import Environment
+from banditto.policy import BatchedPolicy
+
+Point = tuple[float, ...]
+
+_FIRST_LOOK = 128  # pairs; fewer would mostly show noise
+_MOST_PAIRS_AT_ONCE = 4096
+_FIRST_SHARE, _SECOND_SHARE = 0.4, 0.2  # of the budget; the rest goes into narrowing
+_ROUNDS = (0.4, 0.2, 0.1, 0.05)  # how far neighbours are, relatively
+_PARENTS, _CHILDREN = 6, 4
+
+
+class Space(Protocol):
+    """Which instances there are."""
+
+    def starts(self) -> Iterator[Point]:
+        """Instances to begin with, the most promising first."""
+
+    def neighbours(self, point: Point, scale: float, coins: Coins, round_number: int) -> list[Point]:
+        """Instances near one, as many as there are coins."""
+
+    def environment(self, point: Point) -> Environment:
+        """The instance."""
+
+
+class Seen(NamedTuple):
+    """What the search knows of an instance."""
+
+    point: Point
+    pairs: int
+    differing: int
+
+    @property
+    def rank(self) -> float:
+        """The share of pairs that differ, less one standard error: luck with few pairs counts for little."""
+        share = self.differing / self.pairs
+        return share - math.sqrt((share + 1.0 / self.pairs) / self.pairs)
+
+
+class Found(NamedTuple):
+    """The most promising instance, and the effort behind it."""
+
+    environment: Environment
+    instances: int
+    pairs: int
+
+
+Report = Callable[[int], None]  # pairs played so far
+
+
+def search(
+    policy: BatchedPolicy[Any], space: Space, budget: int, seed: int, executor: Executor | None, report: Report
+) -> Found:
+    """Spend about `budget` pairs, never more."""
+    hunt = _Hunt(policy, space, seed, executor, report)
+    wanted = max(1, int(_FIRST_SHARE * budget) // _FIRST_LOOK)
+    starts = _spread_over(_distinct(space.starts()), wanted)
+    each = int(_FIRST_SHARE * budget) // len(starts)
+    looked = hunt.look(starts, each)
+    several = max(1, len(looked) // 8)
+    looked = hunt.look_again(looked, several, int(_SECOND_SHARE * budget) // several)
+    left = budget - hunt.pairs
+    for number, scale in enumerate(_ROUNDS, 1):
+        parents = sorted(looked, key=_by_rank)[:_PARENTS]
+        children = _distinct(
+            child
+            for k, parent in enumerate(parents)
+            for child in space.neighbours(parent.point, scale, Coins(hunt.seed, k * _CHILDREN, _CHILDREN), number)
+        )
+        # a third of each round's pairs goes to the parents, so that luck does not last
+        share = left // len(_ROUNDS)
+        looked = hunt.look_again(looked, len(parents), share // 3 // len(parents))
+        known = {seen.point for seen in looked}
+        looked += hunt.look([child for child in children if child not in known], 2 * share // 3 // len(children))
+    best = min(looked, key=_by_rank)
+    return Found(space.environment(best.point), hunt.instances, hunt.pairs)
+
+
+class _Hunt:
+    """Counts pairs and instances; no two groups of pairs of one instance share coins or noise."""
+
+    def __init__(
+        self, policy: BatchedPolicy[Any], space: Space, seed: int, executor: Executor | None, report: Report
+    ) -> None:
+        self.policy, self.space, self.executor, self.report = policy, space, executor, report
+        self.seed = address_key("banditto/attack/1", seed)
+        self.pairs = self.instances = 0
+
+    def look(self, points: Sequence[Point], pairs: int) -> list[Seen]:
+        """New instances with so many pairs each."""
+        self.instances += len(points)
+        return self._measured([Seen(point, 0, 0) for point in points], pairs)
+
+    def look_again(self, looked: list[Seen], several: int, pairs: int) -> list[Seen]:
+        """More pairs for the most promising ones."""
+        ranked = sorted(looked, key=_by_rank)
+        return self._measured(ranked[:several], pairs) + ranked[several:]
+
+    def _measured(self, looked: Sequence[Seen], pairs: int) -> list[Seen]:
+        if pairs < 1:
+            return [seen for seen in looked if seen.pairs]
+        groups = -(-pairs // _MOST_PAIRS_AT_ONCE)
+        size = pairs // groups
+        calls = [(self._study(seen.point), seen.pairs, size, groups) for seen in looked]
+        counts = []
+        for count in _in_order(self.executor, calls):
+            counts.append(count)
+            self.pairs += size * groups
+            self.report(self.pairs)
+        return [
+            Seen(seen.point, seen.pairs + size * groups, seen.differing + count)
+            for seen, count in zip(looked, counts, strict=True)
+        ]
+
+    def _study(self, point: Point) -> Study:
+        environment = self.space.environment(point)
+        return study_of(self.policy, environment, seed=self.seed, noise_seed=None, horizon=None)
+
+
+def _count(study: Study, before: int, size: int, groups: int) -> int:
+    """What a worker is sent: the pairs that differ in groups that no earlier look has used."""
+    # groups of other sizes begin elsewhere in the coins' streams, and have noise of their own
+    first = -(-before // size) if before else 0
+    shifted = Study(
+        policy=study.policy,
+        environment=study.environment,
+        horizon=study.horizon,
+        seed=study.seed,
+        noise_seed=address_key("banditto/attack/noise/1", study.noise_seed, size, before),
+    )
+    return sum(count_differing(shifted, first + k, size) for k in range(groups))
+
+
+def _in_order(executor: Executor | None, calls: Sequence[tuple[Study, int, int, int]]) -> Iterator[int]:
+    if executor is None:
+        yield from (_count(*call) for call in calls)
+        return
+    futures = [submitted(executor, _count, *call) for call in calls]
+    try:
+        yield from (future.result() for future in futures)
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def _by_rank(seen: Seen) -> tuple[float, Point]:
+    return -seen.rank, seen.point
+
+
+def _distinct(points: Iterator[Point]) -> list[Point]:
+    return list(dict.fromkeys(points))
+
+
+def _spread_over(points: list[Point], wanted: int) -> list[Point]:
+    """So many of a long list: the first third as they come, the rest from all over it."""
+    if len(points) <= wanted:
+        return points
+    front = -(-wanted // 3)
+    rest, more = points[front:], wanted - front
+    return points[:front] + [rest[k * len(rest) // more] for k in range(more)]
