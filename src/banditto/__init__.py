@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from banditto.actions.sets import ActionSet
     from banditto.attacks import Attack, attack
     from banditto.baselines import *
+    from banditto.calibration import Calibration, calibrate
     from banditto.catalogue import policy_of, protocol_of
     from banditto.certification import Certificate, certify
     from banditto.coins import Coins
@@ -44,6 +45,7 @@ _PLACES = {
     "Attack": "banditto.attacks",
     "attack": "banditto.attacks",
     "BandittoError": "banditto.errors",
+    "Calibration": "banditto.calibration",
     "Certificate": "banditto.certification",
     "Coins": "banditto.coins",
     "Comparison": "banditto.study",
@@ -55,6 +57,7 @@ _PLACES = {
     "Protocol": "banditto.protocol",
     "ShortHorizonWarning": "banditto.errors",
     "WorkerError": "banditto.errors",
+    "calibrate": "banditto.calibration",
     "certify": "banditto.certification",
     "compare": "banditto.study",
     "g_optimal_design": "banditto.design",
@@ -75,6 +78,7 @@ __all__ = [
     "ActionSet",
     "Attack",
     "BandittoError",
+    "Calibration",
     "Certificate",
     "Coins",
     "Comparison",
@@ -89,6 +93,7 @@ __all__ = [
     "WorkerError",
     "__version__",
     "attack",
+    "calibrate",
     "certify",
     "compare",
     "g_optimal_design",

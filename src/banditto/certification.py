@@ -163,7 +163,7 @@ def certify(
     starts that many processes; `executor` uses one of yours instead. Results do not depend on either.
     """
     study = study_of(policy, environment, seed=seed, noise_seed=noise_seed, horizon=horizon)
-    rho = _checked_rho(policy, rho)
+    rho = checked_rho(policy, rho)
     pairs = integer(pairs, "pairs", 1, MOST_PAIRS)
     jobs = integer(jobs, "jobs", 1, MOST_JOBS)
     confidence = open_unit(confidence, "confidence")
@@ -200,7 +200,7 @@ def certify(
     )
 
 
-def _checked_rho(policy: AnyPolicy, rho: float | None) -> float:
+def checked_rho(policy: AnyPolicy, rho: float | None) -> float:
     """A replicable policy's own rho; a baseline has none and is measured against the caller's."""
     if not isinstance(policy, Policy):
         if rho is None:

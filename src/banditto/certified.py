@@ -104,6 +104,30 @@ def resolve(problem: Problem) -> Plan:
     design = tuning.best_design(problem)
     guess = max(2, round(math.log(problem.horizon) / math.log(design.growth)))
     first = tuning.first_pulls(design, problem, tuning.commit_shape(design, problem, guess))
+    return with_first(problem, design, first)
+
+
+def relaxed(problem: Problem, nominal: float) -> Plan:
+    """The problem's design with the windows that a larger rho would have.
+
+    Narrower windows would end at smaller gaps. Shorter batches instead make them end where they did, so that whatever
+    was decided in a batch is still decided there, after fewer pulls.
+    """
+    design, before = tuning.best_design(problem), resolve(problem)
+    wider = problem._replace(rho=nominal)
+    if not before.batches:
+        return with_first(wider, design, problem.horizon)
+    first = before.batches[0]
+    narrower = with_first(wider, design, first.pulls).batches
+    if not narrower:
+        return before
+    ratio = (narrower[0].commit.low + narrower[0].commit.width) / (first.commit.low + first.commit.width)
+    ratio *= math.sqrt(narrower[0].pulls / first.pulls)  # windows narrow with the root of the pulls
+    return with_first(wider, design, math.ceil(first.pulls * min(ratio, 1.0) ** 2))
+
+
+def with_first(problem: Problem, design: tuning.Design, first: int) -> Plan:
+    """The plan of a design whose first batch pulls every arm `first` times."""
     pulls = _ladder(first, design.growth, problem)
     room = float(written(problem.rho) - Decimal(2) / problem.horizon) - problem.arms * CHOICE_PRECISION
     while pulls and room > 0.0:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Self
 
 from banditto.errors import InvalidArgument, ShortHorizonWarning
 from banditto.exact import open_unit
@@ -14,6 +14,7 @@ from banditto.protocol import Plain, Protocol, fraction, from_fraction
 from banditto.rewards import RewardKind, Rewards
 
 Constants = Literal["certified", "paper"]
+CALIBRATED = "calibrated, not certified"  # constants that no attack broke; stands wherever constants are named
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +39,7 @@ class Replicable:
         horizon = checked_horizon(self.horizon, arms)
         rho = open_unit(self.rho, "rho")
         kind, sigma = Rewards.of(self.rewards, self.sigma)
-        if self.constants not in ("certified", "paper"):
+        if self.constants not in ("certified", "paper", CALIBRATED):  # the last one only `relaxed` and protocols say
             raise InvalidArgument("constants", self.constants, "'certified' or 'paper'")
         self._set(arms=arms, horizon=horizon, rho=rho, rewards=kind, sigma=sigma)
 
@@ -58,6 +59,18 @@ class Replicable:
     @property
     def _paper(self) -> bool:
         return self.constants == "paper"
+
+    @property
+    def _caution(self) -> str:
+        """What a guarantee adds to constants that were not chosen by a proof."""
+        calibrated = f"Constants are {CALIBRATED}: no attack broke them, and the terms above are what is proved."
+        return calibrated if self.constants == CALIBRATED else ""
+
+    def relaxed(self, nominal: float) -> Self:
+        """The same policy with the constants that `nominal`, a larger rho, would have: what `calibrate` tries."""
+        other = replace(self, rho=nominal)
+        other._set(rho=self.rho, constants=CALIBRATED)
+        return other
 
     def check_rewards(self, rewards: Rewards, means: Sequence[float] = ()) -> None:
         """Refuse rewards that the guarantee does not cover."""

@@ -59,6 +59,11 @@ class ArmSpace(NamedTuple):
                         yield self._point(self._profile(profile, gap, other), level, first_place)
         yield self._point([0.0] * (self.arms - 1), 0.5, True)
 
+    def typical(self, gap: float | None) -> Environment:
+        """Arms that nobody chose for being hard: equal gaps, a tenth of the range unless told, the best arm last."""
+        usual = 0.1 if self.rewards.kind == "bounded" else 0.2 * self.rewards.sigma
+        return self.environment(self._point([gap or usual] * (self.arms - 1), 0.5, False))
+
     def _round_gaps(self) -> list[float]:
         """Gaps of all sizes, for policies whose windows are unknown."""
         return [self.widest * 2.0 ** (-k / 2.0) for k in range(24)]

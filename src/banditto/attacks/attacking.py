@@ -13,14 +13,15 @@ from typing import Any, Literal, NamedTuple
 from banditto.attacks.arm_spaces import ArmSpace
 from banditto.attacks.linear_spaces import LinearSpace
 from banditto.attacks.search import Space, search
-from banditto.certification import MOST_JOBS, Certificate, certify
+from banditto.catalogue import rewards_of
+from banditto.certification import MOST_JOBS, Certificate, certify, checked_rho
 from banditto.coins import LARGEST_SEED
 from banditto.engine.blocks import shared_workers
 from banditto.errors import InvalidArgument
 from banditto.exact import integer, open_unit
 from banditto.intervals import MOST_PAIRS
-from banditto.policy import Acting, AnyPolicy, BatchedPolicy, Policy, RoundPolicy
-from banditto.rewards import Rewards
+from banditto.policy import Acting, AnyPolicy, BatchedPolicy, RoundPolicy
+from banditto.rewards import RewardKind
 from banditto.text import html_table, text_table
 
 SCHEMA_VERSION = 1
@@ -121,6 +122,7 @@ def attack(
     *,
     pairs_budget: int = DEFAULT_BUDGET,
     rho: float | None = None,
+    rewards: RewardKind | None = None,
     seed: int = 0,
     confidence: float = 0.95,
     jobs: int = 1,
@@ -130,17 +132,19 @@ def attack(
     """Search for the instance on which a policy replicates worst, within a budget of pairs.
 
     Half of the budget goes into the search, the rest into fresh pairs of what it found: those that
-    `certify(policy, worst, seed=seed, pairs=...)` would play. `rho` must be given for a baseline, which has none.
+    `certify(policy, worst, seed=seed, pairs=...)` would play. `rho` must be given for a baseline, which has none, and
+    `rewards` may be, if they are not those that its sigma suggests.
     """
     if isinstance(policy, RoundPolicy) or not isinstance(policy, BatchedPolicy):
         given = getattr(policy, "name", policy)
         raise InvalidArgument("policy", given, "a policy that works in batches; certify measures the others")
+    rho = checked_rho(policy, rho)
     budget = integer(pairs_budget, "pairs_budget", FEWEST_PAIRS, MOST_PAIRS)
     seed = integer(seed, "seed", 0, LARGEST_SEED)
     confidence = open_unit(confidence, "confidence")
     jobs = integer(jobs, "jobs", 1, MOST_JOBS)
     tell = progress or (lambda stage, done, total: None)
-    space = space_of(policy)
+    space = space_of(policy, rewards)
     half = int(_SEARCH_SHARE * budget)
     with shared_workers(jobs, executor) as workers:
         found = search(policy, space, half, seed, workers, lambda done: tell("searching", done, half))
@@ -149,7 +153,7 @@ def attack(
             found.environment,
             pairs=budget - found.pairs,
             seed=seed,
-            rho=None if isinstance(policy, Policy) else rho,
+            rho=rho,
             confidence=confidence,
             executor=workers,
             progress=lambda done, total: tell("measuring", done, total),
@@ -182,7 +186,7 @@ def attack(
     )
 
 
-def space_of(policy: BatchedPolicy[Any]) -> Space:
-    """The instances that a policy was built for."""
-    rewards = Rewards.of(getattr(policy, "rewards", None), getattr(policy, "sigma", 0.5))
+def space_of(policy: BatchedPolicy[Any], kind: RewardKind | None = None) -> Space:
+    """The instances that a policy was built for, with rewards of another kind if one is named."""
+    rewards = rewards_of(policy, kind)
     return LinearSpace.of(policy, rewards) if isinstance(policy, Acting) else ArmSpace.of(policy, rewards)

@@ -66,6 +66,12 @@ class LinearSpace(NamedTuple):
             for direction in directions:
                 yield tuple((length * direction).tolist())
 
+    def typical(self, gap: float | None) -> Environment:
+        """A parameter that nobody chose for being hard, so long that the second best action lags by `gap` if it can."""
+        direction = self._spread()[-1]
+        point = None if gap is None else self._scaled(direction, gap)
+        return self.environment(point or tuple((_LONGEST * direction).tolist()))
+
     def _spread(self) -> list[FloatArray]:
         """Directions along the features and all around, the same for everybody."""
         d = self.actions.dimension

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import BrokenExecutor, Executor, Future
 from typing import Any, NamedTuple, Protocol
 
 from banditto.coins import Coins, address_key
-from banditto.engine.blocks import submitted
+from banditto.engine.blocks import WORKER_DIED, submitted
 from banditto.engine.counting import count_differing
 from banditto.engine.pairs import Study, study_of
 from banditto.environment import Environment
+from banditto.errors import WorkerError
 from banditto.policy import BatchedPolicy
 
 Point = tuple[float, ...]
@@ -40,6 +41,9 @@ class Space(Protocol):
     def environment(self, point: Point) -> Environment:
         """The instance."""
 
+    def typical(self, gap: float | None) -> Environment:
+        """An instance that nobody chose for being hard."""
+
 
 class Seen(NamedTuple):
     """What the search knows of an instance."""
@@ -47,6 +51,7 @@ class Seen(NamedTuple):
     point: Point
     pairs: int
     differing: int
+    used: int  # coins: the next look begins after them
 
     @property
     def rank(self) -> float:
@@ -107,7 +112,7 @@ class _Hunt:
     def look(self, points: Sequence[Point], pairs: int) -> list[Seen]:
         """New instances with so many pairs each."""
         self.instances += len(points)
-        return self._measured([Seen(point, 0, 0) for point in points], pairs)
+        return self._measured([Seen(point, 0, 0, 0) for point in points], pairs)
 
     def look_again(self, looked: list[Seen], several: int, pairs: int) -> list[Seen]:
         """More pairs for the most promising ones."""
@@ -119,15 +124,16 @@ class _Hunt:
             return [seen for seen in looked if seen.pairs]
         groups = -(-pairs // _MOST_PAIRS_AT_ONCE)
         size = pairs // groups
-        calls = [(self._study(seen.point), seen.pairs, size, groups) for seen in looked]
+        firsts = [-(-seen.used // size) for seen in looked]  # the first group whose coins nobody has seen
+        calls = [(self._study(seen.point), first, size, groups) for seen, first in zip(looked, firsts, strict=True)]
         counts = []
         for count in _in_order(self.executor, calls):
             counts.append(count)
             self.pairs += size * groups
             self.report(self.pairs)
         return [
-            Seen(seen.point, seen.pairs + size * groups, seen.differing + count)
-            for seen, count in zip(looked, counts, strict=True)
+            Seen(seen.point, seen.pairs + size * groups, seen.differing + count, (first + groups) * size)
+            for seen, first, count in zip(looked, firsts, counts, strict=True)
         ]
 
     def _study(self, point: Point) -> Study:
@@ -135,16 +141,15 @@ class _Hunt:
         return study_of(self.policy, environment, seed=self.seed, noise_seed=None, horizon=None)
 
 
-def _count(study: Study, before: int, size: int, groups: int) -> int:
-    """What a worker is sent: the pairs that differ in groups that no earlier look has used."""
-    # groups of other sizes begin elsewhere in the coins' streams, and have noise of their own
-    first = -(-before // size) if before else 0
+def _count(study: Study, first: int, size: int, groups: int) -> int:
+    """What a worker is sent: how many pairs differ in some groups of one size."""
+    # noise is addressed by a group's number, which says where it begins only together with its size
     shifted = Study(
         policy=study.policy,
         environment=study.environment,
         horizon=study.horizon,
         seed=study.seed,
-        noise_seed=address_key("banditto/attack/noise/1", study.noise_seed, size, before),
+        noise_seed=address_key("banditto/attack/noise/1", study.noise_seed, size),
     )
     return sum(count_differing(shifted, first + k, size) for k in range(groups))
 
@@ -153,9 +158,12 @@ def _in_order(executor: Executor | None, calls: Sequence[tuple[Study, int, int, 
     if executor is None:
         yield from (_count(*call) for call in calls)
         return
-    futures = [submitted(executor, _count, *call) for call in calls]
+    futures: list[Future[int]] = []
     try:
+        futures += [submitted(executor, _count, *call) for call in calls]
         yield from (future.result() for future in futures)
+    except BrokenExecutor:
+        raise WorkerError(WORKER_DIED) from None
     finally:
         for future in futures:
             future.cancel()

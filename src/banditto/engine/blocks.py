@@ -28,7 +28,7 @@ T = TypeVar("T")
 _QUEUED_PER_WORKER = 4
 _QUEUED_ELSEWHERE = 64
 
-_WORKER_DIED = (
+WORKER_DIED = (
     "a worker process died (killed, or out of memory). Workers import the main script again: in a script, put the call"
     " under `if __name__ == '__main__':`, or use jobs=1"
 )
@@ -89,7 +89,7 @@ def run_pairs(
             logger.warning("interrupted: finishing the blocks under way (Ctrl-C again to leave them)")
             return Outcome(_finished(state, waiting, workers), interrupted=True)
         except BrokenExecutor:
-            raise WorkerError(_WORKER_DIED) from None
+            raise WorkerError(WORKER_DIED) from None
         finally:
             for future in waiting.values():
                 future.cancel()
@@ -158,7 +158,7 @@ def _workers(jobs: int, executor: Executor | None) -> Iterator[_Workers]:
         yield _Workers(_Inline(), 1)
         return
     if getattr(multiprocessing.current_process(), "_inheriting", False):
-        raise WorkerError(_WORKER_DIED)  # a worker is importing a script that has no guard
+        raise WorkerError(WORKER_DIED)  # a worker is importing a script that has no guard
     context = multiprocessing.get_context("spawn")  # the same on every system, and safe with threads
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_ignore_interrupts)
     workers = _Workers(pool, jobs * _QUEUED_PER_WORKER)

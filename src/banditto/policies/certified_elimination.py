@@ -13,6 +13,7 @@ Departs  - Batch i decides on its own samples: given the past, the two execution
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, ClassVar, NamedTuple
@@ -27,7 +28,7 @@ from banditto.errors import InvalidArgument
 from banditto.exact import integer, real, written
 from banditto.policy import Description, Guarantee
 from banditto.protocol import Plain, Protocol
-from banditto.replicable import Replicable
+from banditto.replicable import CALIBRATED, Replicable
 from banditto.rewards import Rewards
 from banditto.text import significant
 from banditto.tuning import Problem
@@ -69,7 +70,7 @@ class CertifiedElimination(Replicable):
         super().__post_init__()
         if self.rho <= 2 * self.arms * certified.CHOICE_PRECISION:
             raise InvalidArgument("rho", self.rho, f"above {2 * self.arms * certified.CHOICE_PRECISION:.3g}")
-        if self.constants != "certified":
+        if self._paper:
             raise InvalidArgument("constants", self.constants, "'certified': this policy is not in the paper")
         if self._rewards.kind == "subgaussian":
             raise InvalidArgument("rewards", self._rewards, "rewards in [0, 1] or 'gaussian'")
@@ -168,7 +169,7 @@ class CertifiedElimination(Replicable):
         if not certified.proved(self._problem, self.schedule):
             reason = "cuts are not of the kind that the proof is about, so nothing is proved"
             return Guarantee.of([("unproved constants", Decimal(1), reason)], self.rho)
-        return Guarantee.of(certified.terms(self._problem, self.schedule), self.rho)
+        return Guarantee.of(certified.terms(self._problem, self.schedule), self.rho, self._caution)
 
     def minimum_horizon(self) -> int | None:
         """A horizon from which on the final batch pulls every arm, so that rewards decide something."""
@@ -197,6 +198,12 @@ class CertifiedElimination(Replicable):
         }
         header = ("batch", "pulls per arm", "R", "E", "commit low", "commit high", "low", "high")
         return Description(facts, header, tuple(rows))
+
+    def relaxed(self, nominal: float) -> CertifiedElimination:
+        """The same design with narrower windows, on batches that are shorter by as much as the windows are."""
+        policy = copy(self)
+        policy._set(schedule=certified.relaxed(self._problem, nominal), constants=CALIBRATED)
+        return policy
 
     # -- what is written down -----------------------------------------------------------------------------
 

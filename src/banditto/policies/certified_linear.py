@@ -81,7 +81,7 @@ class CertifiedLinear(LinearPolicy):
 
     def _check(self) -> None:
         super().__post_init__()
-        if self.constants != "certified":
+        if self._paper:
             raise InvalidArgument("constants", self.constants, "'certified': this policy is not in the paper")
         if self.method not in (None, "thresholds", "lattice"):
             raise InvalidArgument("method", self.method, "'thresholds' or 'lattice'")
@@ -125,7 +125,7 @@ class CertifiedLinear(LinearPolicy):
         if not certified.proved(problem, plan):
             reason = "cuts are not of the kind that the proof is about, so nothing is proved"
             return Guarantee.of([("unproved constants", Decimal(1), reason)], self.rho)
-        return Guarantee.of(certified.terms(problem, plan), self.rho)
+        return Guarantee.of(certified.terms(problem, plan), self.rho, self._caution)
 
     def minimum_horizon(self) -> int | None:
         """From there on a first estimate, or a final batch, pulls every arm that it needs."""
@@ -173,6 +173,12 @@ class CertifiedLinear(LinearPolicy):
         header = ("batch", "pulls if all are active", "pulls per arm", "R", "commit low", "commit high", "low", "high")
         return Description(facts, header, tuple(rows))
 
+    def relaxed(self, nominal: float) -> CertifiedLinear:
+        """The plan with the constants of a larger rho."""
+        other = super().relaxed(nominal)
+        other.inner._set(rho=self.rho, constants=other.constants)
+        return other
+
     # -- what is written down -----------------------------------------------------------------------------
 
     def settings(self) -> Mapping[str, Plain]:
@@ -205,6 +211,7 @@ class CertifiedLinear(LinearPolicy):
             inner._set(schedule=Plan.from_plain(constants, 2 * protocol.horizon))
         else:
             inner = LeastSquaresRounding.with_schedule(policy._common(), constants)
+        inner._set(constants=policy.constants)
         policy._set(inner=inner, costs=costs)
         return policy
 

@@ -105,7 +105,7 @@ class ExploreThenCommit(Replicable):
         with precise():
             wrong = 2 * (self.arms - 1) * (-self._rate() * self.pulls).exp()
         statement = f"2 (K-1) exp(-m Delta^2/(4 sigma^2)), m = {self.pulls}: in some execution another arm leads"
-        note = f"Holds only if one arm is better than all others by at least {self.gap:g}."
+        note = f"Holds only if one arm is better than all others by at least {self.gap:g}. {self._caution}".rstrip()
         return Guarantee.of([("wrong commitment", wrong, statement)], self.rho, note, promised_gap=self.gap)
 
     def minimum_horizon(self) -> int | None:

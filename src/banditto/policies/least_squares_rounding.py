@@ -214,7 +214,7 @@ class LeastSquaresRounding(LinearPolicy):
                 ("different cells", shares * (1 - PRECISION_SHARE), f"sum of {number} rho_i: another {kind}"),
                 ("finite precision", shares * PRECISION_SHARE, "checked before every batch, which else is left out"),
             ]
-            return Guarantee.of(terms, self.rho)
+            return Guarantee.of(terms, self.rho, self._caution)
 
     def minimum_horizon(self) -> int | None:
         """The smallest horizon at which an estimate fits, so that rewards decide something."""

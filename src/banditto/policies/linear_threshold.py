@@ -88,7 +88,7 @@ class LinearThreshold(LinearRace):
         if self._paper:
             terms = self._problem.paper_terms(self.schedule.blowup)
             return Guarantee.of(terms, self.rho, "The printed last line is not replicable.")
-        return Guarantee.of(self._problem.certified_terms(self.schedule), self.rho)
+        return Guarantee.of(self._problem.certified_terms(self.schedule), self.rho, self._caution)
 
     def minimum_horizon(self) -> int | None:
         """The smallest horizon at which a first test fits."""

@@ -109,7 +109,7 @@ class MeanRounding(Replicable):
         if not self.schedule.batches:
             reason = "no test fits into the horizon, so all executions are the same"
             return Guarantee.of([("no decision", Decimal(0), reason)], self.rho)
-        return Guarantee.of(self._problem_at(self.horizon).terms(self.schedule), self.rho)
+        return Guarantee.of(self._problem_at(self.horizon).terms(self.schedule), self.rho, self._caution)
 
     def minimum_horizon(self) -> int | None:
         """The smallest horizon at which some arm could be dropped."""

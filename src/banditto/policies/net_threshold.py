@@ -83,6 +83,12 @@ class NetThreshold(LinearPolicy):
         """As `LinearThreshold` does."""
         return self.inner.decide(state, totals, coins)
 
+    def relaxed(self, nominal: float) -> NetThreshold:
+        """The net's policy with the constants of a larger rho."""
+        other = super().relaxed(nominal)
+        other.inner._set(rho=self.rho, constants=other.constants)
+        return other
+
     def guarantee(self) -> Guarantee:
         """That of `LinearThreshold` with as many arms as the net has actions."""
         return self.inner.guarantee()

@@ -93,7 +93,7 @@ class RandomThreshold(Replicable):
         if not self.schedule.batches:
             reason = "no test fits into the horizon, so all executions are the same"
             return Guarantee.of([("no decision", Decimal(0), reason)], self.rho)
-        return Guarantee.of(problem.certified_terms(blowup), self.rho)
+        return Guarantee.of(problem.certified_terms(blowup), self.rho, self._caution)
 
     def minimum_horizon(self) -> int | None:
         """The smallest horizon at which some arm could be dropped: best rewards against worst, luckiest coin."""

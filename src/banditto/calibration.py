@@ -1,0 +1,213 @@
+"""Calibrate: the smallest constants for which an attack finds nothing above rho.
+
+The constants tried are those that are certified for a larger, nominal rho: what is proved for them is that larger rho,
+what attacks measure is less. The result is labelled `calibrated, not certified` wherever its constants are named,
+because a search that finds nothing proves nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any
+
+from banditto.attacks.attacking import DEFAULT_BUDGET, Attack, AttackProgress, Worst, attack, space_of
+from banditto.catalogue import protocol_of
+from banditto.certification import MOST_JOBS, certify
+from banditto.coins import LARGEST_SEED
+from banditto.engine.blocks import shared_workers
+from banditto.environment import Environment
+from banditto.errors import InvalidArgument
+from banditto.exact import integer
+from banditto.policy import AnyPolicy, Policy
+from banditto.protocol import Protocol
+from banditto.replicable import CALIBRATED, Replicable
+from banditto.text import html_table, text_table
+
+SCHEMA_VERSION = 1
+LARGEST_NOMINAL = 0.98
+_FIRST_STEP = 1.5
+_FINEST = 1.02  # nominal rhos closer than this are the same
+_REGRET_PAIRS = 2048
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    """A calibrated policy, and the effort that did not break it.
+
+    `regret_factor` is the certified policy's regret over the calibrated one's, on the arms of `regret_means`.
+    """
+
+    policy: Policy[Any]
+    rho: float
+    nominal_rho: float
+    attacks: int
+    instances_tried: int
+    pairs_tried: int
+    worst: Worst
+    regret_factor: float
+    regret_means: tuple[float, ...]
+    seed: int
+    protocol: Protocol
+    last: Attack
+
+    @property
+    def label(self) -> str:
+        """What stands wherever the constants are named."""
+        return CALIBRATED
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; the policy is in the protocol."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "policy": self.policy.name,
+            "constants": self.label,
+            "arms": self.policy.arms,
+            "horizon": self.policy.horizon,
+            "rho": self.rho,
+            "nominal_rho": self.nominal_rho,
+            "bound": None,
+            "proved": self.policy.guarantee().total,
+            "attacks": self.attacks,
+            "instances_tried": self.instances_tried,
+            "pairs_tried": self.pairs_tried,
+            "worst": self.worst.to_dict(),
+            "regret_factor": self.regret_factor,
+            "regret_means": list(self.regret_means),
+            "seed": self.seed,
+            "digest": self.protocol.digest,
+        }
+
+    def rows(self) -> list[tuple[str, str]]:
+        """What a reader wants to know, label by label."""
+        low, high = self.worst.interval
+        return [
+            ("policy", f"{self.policy.name}, constants {self.label}"),
+            ("horizon", f"{self.policy.horizon:,}"),
+            ("constants", f"those certified for {self.nominal_rho:.4g} instead of {self.rho:g}"),
+            ("tried", f"{self.attacks} attacks, {self.instances_tried:,} instances, {self.pairs_tried:,} pairs"),
+            ("worst found", f"{self.worst.differ:.4f} of pairs differ, interval {low:.4f} to {high:.4f}"),
+            ("proved", f"only {self.policy.guarantee().total:.4g}"),
+            ("regret", self._regret()),
+            ("digest", self.protocol.digest),
+        ]
+
+    def _regret(self) -> str:
+        if self.regret_factor >= 1.0:
+            return f"{self.regret_factor:.3g} times less than with certified constants"
+        return f"{1.0 / self.regret_factor:.3g} times MORE than with certified constants: wrong decisions are dearer"
+
+    def table(self) -> str:
+        """The rows as plain text."""
+        return text_table(("calibration", ""), self.rows())
+
+    def _repr_html_(self) -> str:
+        return html_table(("calibration", ""), self.rows())
+
+
+CalibrationProgress = Callable[[str, int, int], None]
+
+
+def calibrate(
+    policy: AnyPolicy,
+    *,
+    pairs_budget: int = DEFAULT_BUDGET,
+    seed: int = 0,
+    jobs: int = 1,
+    executor: Executor | None = None,
+    progress: CalibrationProgress | None = None,
+) -> Calibration:
+    """The smallest constants of a certified policy for which no attack finds P(differ) above rho.
+
+    An attack with `pairs_budget` pairs passes if the upper end of its exact 95% interval is at most rho. What is
+    found by bisection must pass once more, against another seed.
+    """
+    if not isinstance(policy, Replicable) or not isinstance(policy, Policy) or policy.constants != "certified":
+        given = f"{getattr(policy, 'name', policy)}, {getattr(policy, 'constants', 'no')} constants"
+        raise InvalidArgument("policy", given, "one of the replicable policies with certified constants")
+    seed = integer(seed, "seed", 0, LARGEST_SEED)
+    jobs = integer(jobs, "jobs", 1, MOST_JOBS)
+    with shared_workers(jobs, executor) as workers:
+        trial = _Trial(policy, pairs_budget, workers, progress)
+        nominal = _largest(trial, seed)
+        while not trial.passes(nominal, seed + 1):
+            nominal = max(nominal / _FINEST, policy.rho)  # certified constants need no attack to pass
+            if nominal == policy.rho:
+                break
+        found = trial.last
+        assert found is not None
+        chosen = policy.relaxed(nominal)
+        world = _world(policy)
+        regrets = [
+            certify(p, world, pairs=_REGRET_PAIRS, seed=seed, executor=workers).regret.mean for p in (policy, chosen)
+        ]
+    return Calibration(
+        policy=chosen,
+        rho=policy.rho,
+        nominal_rho=nominal,
+        attacks=trial.attacks,
+        instances_tried=trial.instances,
+        pairs_tried=trial.pairs,
+        worst=found.worst,
+        regret_factor=regrets[0] / regrets[1] if regrets[1] > 0.0 else 1.0,
+        regret_means=world.means,
+        seed=seed,
+        protocol=protocol_of(chosen, seed=seed, arms=policy.arms, horizon=policy.horizon, rho=policy.rho),
+        last=found,
+    )
+
+
+def _largest(trial: _Trial, seed: int) -> float:
+    """The largest nominal rho that passes: out from rho in steps, then in by bisection of the logarithm."""
+    passed, failed = trial.rho, None
+    while failed is None and passed < LARGEST_NOMINAL:
+        following = min(passed * _FIRST_STEP, LARGEST_NOMINAL)
+        if trial.passes(following, seed):
+            passed = following
+        else:
+            failed = following
+    while failed is not None and failed / passed > _FINEST:
+        middle = math.sqrt(passed * failed)
+        if trial.passes(middle, seed):
+            passed = middle
+        else:
+            failed = middle
+    return passed
+
+
+class _Trial:
+    """Attacks on relaxed policies, counted."""
+
+    def __init__(
+        self, policy: Replicable, budget: int, executor: Executor | None, progress: AttackProgress | None
+    ) -> None:
+        self.policy, self.budget, self.executor, self.progress = policy, budget, executor, progress
+        self.rho = policy.rho
+        self.attacks = self.instances = self.pairs = 0
+        self.last: Attack | None = None
+
+    def passes(self, nominal: float, seed: int) -> bool:
+        """Whether an attack on the constants of a nominal rho leaves them unbroken, by the interval's upper end."""
+        relaxed: Any = self.policy.relaxed(nominal)
+        number = self.attacks + 1
+        tell = self.progress or (lambda stage, done, total: None)
+        found = attack(
+            relaxed,
+            pairs_budget=self.budget,
+            seed=seed,
+            executor=self.executor,
+            progress=lambda stage, done, total: tell(f"attack {number}, {stage}", done, total),
+        )
+        if found.interrupted:
+            raise KeyboardInterrupt
+        self.attacks, self.last = number, found
+        self.instances += found.instances_tried
+        self.pairs += found.pairs_searched + found.worst.pairs
+        return found.worst.interval[1] <= self.rho
+
+
+def _world(policy: Policy[Any]) -> Environment:
+    """Arms to compare regrets on: equal gaps of a tenth of the range (or those that the policy was made for)."""
+    return space_of(policy).typical(getattr(policy, "gap", None))
