@@ -248,7 +248,7 @@ def test_version_is_light() -> None:
 def test_help_names_the_verbs_and_exit_codes() -> None:
     done = banditto("--help")
     assert done.returncode == 0
-    for word in ("compare", "certify", "design", "policies", "Exit codes"):
+    for word in ("compare", "certify", "plan", "attack", "calibrate", "design", "policies", "Exit codes"):
         assert word in done.stdout
 
 
@@ -300,6 +300,9 @@ def test_a_design_that_misses_its_target_is_exit_code_3(tmp_path: Path) -> None:
 
 GOOD = {"means": "0.9,0.8", "horizon": "1e6", "rho": "0.1", "pairs": "10"}
 
+PLAN = {"arms": "3", "gap": "0.1", "rho": "0.1"}
+ATTACK = {"arms": "3", "horizon": "1e6", "rho": "0.1", "pairs-budget": "1000"}
+SPREAD: dict[str, str | None] = {"": "certified-linear", "arms": "5", "dimension": "2"}
 LINEAR: dict[str, str | None] = {"means": None, "theta": "0.5,0.3", "actions": "arms.csv"}
 
 # of every verb that plays pairs: what is changed, which argument the message names, what it says was given
@@ -394,6 +397,93 @@ BAD: dict[str, dict[str, tuple[dict[str, str | None], str, str]]] = {
         "study not there": ({"": "nowhere.toml"}, "STUDY", "nowhere.toml"),
         "study not toml": ({"": __file__}, "STUDY", __file__),
     },
+    "attack": {
+        **{name: SHARED[name] for name in SHARED if name.startswith(("rho", "no rho", "horizon", "no horizon", "gap"))},
+        "horizon below arms": ({"arms": "12", "horizon": "11"}, "--horizon", "11"),
+        "bad jobs": ({"jobs": "0"}, "--jobs", "0"),
+        "bad seed": ({"seed": "-1"}, "--seed", "-1"),
+        "bad confidence": ({"confidence": "1"}, "--confidence", "1"),
+        "empty output": ({"out": ""}, "--out", "''"),
+        "output is a file": ({"out": __file__}, "--out", __file__),
+        "unknown policy": ({"": "random-treshold"}, "POLICY", "random-treshold"),
+        "policy by rounds": ({"": "ucb1"}, "POLICY", "ucb1"),
+        "no arms": ({"arms": None}, "--arms", "nothing"),
+        "one arm": ({"arms": "1"}, "--arms", "1"),
+        "arms text": ({"arms": "few"}, "--arms", "few"),
+        "no gap": ({"": "explore-then-commit"}, "--gap", "nothing"),
+        "small budget": ({"pairs-budget": "999"}, "--pairs-budget", "999"),
+        "budget text": ({"pairs-budget": "all"}, "--pairs-budget", "all"),
+        "unknown environment": ({"environment": "gausian"}, "--environment", "gausian"),
+        "environment of no kind": ({"environment": "beta:2"}, "--environment", "beta:2"),
+        "environment from a file": ({"environment": "discrete:arms.toml"}, "--environment", "discrete:arms.toml"),
+        "bad sigma": ({"environment": "gaussian:0"}, "sigma", "0"),
+        "linear policy without actions": ({"": "certified-linear"}, "POLICY", "certified-linear"),
+        "features for nobody": ({"dimension": "2"}, "--dimension", "2"),
+        "actions for nobody": ({"arms": None, "actions": "arms.csv"}, "--actions", "arms.csv"),
+        "finite policy on a ball": (SPREAD | {"": "linear-threshold", "arms": None}, "POLICY", "linear-threshold"),
+        "one action": (SPREAD | {"arms": "1"}, "--arms", "1"),
+        "other number of actions": (SPREAD | {"actions": "arms.csv", "dimension": None}, "--arms", "5"),
+        "number of a set": (SPREAD | {"action-set": "ball"}, "--arms", "5"),
+        "dimension zero": (SPREAD | {"dimension": "0"}, "--dimension", "0"),
+        "dimension text": (SPREAD | {"dimension": "two"}, "--dimension", "two"),
+        "dimension of a file": (SPREAD | {"actions": "arms.csv"}, "--dimension", "2"),
+        "actions not there": (
+            SPREAD | {"arms": None, "dimension": None, "actions": "nowhere.csv"},
+            "--actions",
+            "nowhere.csv",
+        ),
+        "unknown set": (SPREAD | {"arms": None, "action-set": "cube"}, "--action-set", "cube"),
+        "protocol not there": ({"": "nowhere.toml"}, "POLICY", "nowhere.toml"),
+    },
+    "plan": {
+        "two unknowns": ({"rho": None}, "plan", "gap"),
+        "no unknown": ({"horizon": "1e6"}, "plan", "gap and rho and horizon"),
+        "regret and no second unknown": ({"regret": "100"}, "plan", "gap and rho and regret"),
+        "unknown policy": ({"": "random-treshold"}, "POLICY", "random-treshold"),
+        "ordinary policy": ({"": "ucb1"}, "POLICY", "ucb1"),
+        "two policies": ({"policy": "mean-rounding"}, "--policy", "mean-rounding"),
+        "no arms": ({"arms": None}, "--arms", "nothing"),
+        "one arm": ({"arms": "1"}, "--arms", "1"),
+        "gap too wide": ({"gap": "2"}, "--gap", "2.0"),
+        "gap text": ({"gap": "small"}, "--gap", "small"),
+        "rho one": ({"rho": "1"}, "--rho", "1"),
+        "rho tiny": ({"rho": "1e-9"}, "--rho", "1e-09"),
+        "horizon zero": ({"rho": None, "horizon": "0"}, "--horizon", "0"),
+        "regret zero": ({"rho": None, "regret": "0"}, "--regret", "0.0"),
+        "resolve one": ({"resolve": "1"}, "--resolve", "1"),
+        "by text": ({"by": "half"}, "--by", "half"),
+        "bad seed": ({"seed": "-1"}, "--seed", "-1"),
+        "unknown environment": ({"environment": "beta:2"}, "--environment", "beta:2"),
+        "empty output": ({"out": ""}, "--out", "''"),
+        "save what": ({"save": "plan.txt"}, "--save", "'plan.txt'"),
+        "save where": ({"save": "nowhere/plan.toml"}, "--save", "nowhere/plan.toml"),
+        "linear policy without actions": ({"": "certified-linear"}, "POLICY", "certified-linear"),
+        "actions not there": ({"": None, "arms": None, "actions": "nowhere.csv"}, "--actions", "nowhere.csv"),
+        "unknown set": ({"": None, "arms": None, "action-set": "cube", "dimension": "2"}, "--action-set", "cube"),
+        "dimension zero": ({"": None, "dimension": "0"}, "--dimension", "0"),
+        "features for nobody": ({"": "random-threshold", "dimension": "2"}, "POLICY", "random-threshold"),
+        "impossible": (
+            {"rho": None, "horizon": "1000", "": "explore-then-commit"},
+            "--horizon",
+            "1,000, too short for a gap of 0.1, whatever rho is",
+        ),
+    },
+    "calibrate": {
+        **{name: SHARED[name] for name in SHARED if name.startswith(("rho", "no rho", "horizon", "no horizon", "gap"))},
+        "horizon below arms": ({"arms": "12", "horizon": "11"}, "--horizon", "11"),
+        "bad jobs": ({"jobs": "0"}, "--jobs", "0"),
+        "bad seed": ({"seed": "-1"}, "--seed", "-1"),
+        "unknown policy": ({"": "random-treshold"}, "POLICY", "random-treshold"),
+        "ordinary policy": ({"": "batched-elimination"}, "POLICY", "batched-elimination, no constants"),
+        "paper's constants": ({"": "random-threshold:paper"}, "POLICY", "random-threshold, paper constants"),
+        "no arms": ({"arms": None}, "--arms", "nothing"),
+        "small budget": ({"pairs-budget": "999"}, "--pairs-budget", "999"),
+        "unknown environment": ({"environment": "beta:2"}, "--environment", "beta:2"),
+        "save what": ({"save": "plan.txt"}, "--save", "'plan.txt'"),
+        "actions for nobody": ({"arms": None, "actions": "arms.csv"}, "--actions", "arms.csv"),
+        "unknown set": (SPREAD | {"arms": None, "action-set": "cube"}, "--action-set", "cube"),
+        "features for nobody": ({"dimension": "2"}, "--dimension", "2"),
+    },
     "design": {
         "no arms": ({"": None}, "ARMS", "nothing"),
         "arms not there": ({"": "nowhere.csv"}, "ARMS", "nowhere.csv"),
@@ -466,7 +556,9 @@ VALUELESS = {"--json", "--quiet", "-q", "--help", "-h", "--normalise"}
 
 
 def command(change: dict[str, str | None], policy: str = "random-threshold", verb: str = "certify") -> list[str]:
-    good: dict[str, str | None] = {} if verb == "design" else dict(GOOD)
+    good: dict[str, str | None] = {
+        **{"attack": ATTACK, "calibrate": ATTACK, "plan": PLAN, "design": {}}.get(verb, GOOD)
+    }
     named = {"policies": policy, "": None} if verb == "compare" else {"": "arms.csv" if verb == "design" else policy}
     options = {**good, **named, **change}
     first = options.pop("")
@@ -780,3 +872,188 @@ def test_means_take_the_place_of_a_linear_problem(tmp_path: Path) -> None:
         cwd=tmp_path,
     )
     assert json.loads(ball.stdout)["environment"]["actions"]["type"] == "ball"
+
+
+def attack(policy: str, *flags: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    return banditto(*command(dict[str, str | None](ATTACK) | {"arms": None}, policy, "attack"), *flags, **options)
+
+
+def test_plan_prints_one_object_that_is_the_library_plan(tmp_path: Path) -> None:
+    done = banditto("plan", "--arms", "3", "--gap", "0.2", "--rho", "0.3", "--json", "--save", "p.toml", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    printed = json.loads(done.stdout)
+    jsonschema.validate(printed, schema("plan"))
+    own = bd.plan(arms=3, gap=0.2, rho=0.3)
+    assert {name: printed[name] for name in own.to_dict()} == own.to_dict()
+    assert bd.Protocol.load(tmp_path / "p.toml") == own.protocol
+    means = "0.4,0.4,0.6"
+    certified = banditto("certify", "p.toml", "--means", means, "--pairs", "1000", "--json", cwd=tmp_path)
+    assert certified.returncode == 0
+    certificate = json.loads(certified.stdout)
+    low, high = printed["regret_interval"]
+    assert low <= certificate["regret"]["mean"] <= high
+    assert certificate["digest"] == printed["digest"]
+
+
+def test_plan_writes_curves(tmp_path: Path) -> None:
+    done = banditto(
+        "plan", "explore-then-commit", "--arms", "2", "--gap", "0.4", "--rho", "0.3", "--out", "o", cwd=tmp_path
+    )
+    assert done.returncode == 0
+    assert done.stdout.startswith("plan")
+    names = {str(path.relative_to(tmp_path / "o")) for path in (tmp_path / "o").rglob("*") if path.is_file()}
+    figures = {f"figures/{name}.{kind}" for name in ("horizon", "regret") for kind in ("png", "svg")}
+    assert names == {"plan.json", "protocol.toml", "curves.csv"} | figures
+    rows = (tmp_path / "o" / "curves.csv").read_text().splitlines()
+    assert rows[0] == "policy,rho,horizon,regret"
+    assert {row.split(",")[0] for row in rows[1:]} >= {"certified-elimination", "random-threshold:paper"}
+    jsonschema.validate(json.loads((tmp_path / "o" / "plan.json").read_text()), schema("plan"))
+
+
+def test_plans_of_linear_problems(tmp_path: Path) -> None:
+    done = banditto(
+        *(
+            "plan",
+            "least-squares-rounding",
+            "--arms",
+            "6",
+            "--dimension",
+            "2",
+            "--gap",
+            "0.1",
+            "--rho",
+            "0.3",
+            "--json",
+        ),
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0
+    printed = json.loads(done.stdout)
+    jsonschema.validate(printed, schema("plan"))
+    assert printed["arms"] == 6
+
+
+def test_calibrate_says_that_nothing_is_certified(tmp_path: Path) -> None:
+    flags = ("--arms", "2", "--horizon", "1e6", "--rho", "0.3", "--pairs-budget", "4000")
+    done = banditto("calibrate", "random-threshold", *flags, "--save", "p.toml", "--json", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    printed = json.loads(done.stdout)
+    jsonschema.validate(printed, schema("calibration"))
+    assert printed["constants"] == "calibrated, not certified"
+    assert printed["bound"] is None
+    assert (tmp_path / "p.toml").read_text().startswith("# calibrated, not certified: ")
+    policy = bd.policy_of(bd.Protocol.load(tmp_path / "p.toml"))
+    assert policy.settings()["constants"] == "calibrated, not certified"
+    for verb, more in (("certify", ("--means", "0.4,0.6", "--pairs", "50")), ("attack", ("--pairs-budget", "1000"))):
+        shown = banditto(verb, "p.toml", *more, cwd=tmp_path)
+        assert "calibrated, not certified" in shown.stdout
+        assert "calibrated, not certified" in banditto(verb, "p.toml", *more, "--json", cwd=tmp_path).stdout
+    again = banditto("calibrate", "p.toml", cwd=tmp_path)
+    assert again.returncode == 2
+    assert "certified constants" in again.stderr
+    text = banditto("calibrate", "random-threshold", *flags).stdout
+    assert "calibrated, not certified" in text
+
+
+def test_attack_prints_one_object_that_is_the_library_attack() -> None:
+    done = attack("certified-elimination", "--arms", "3", "--seed", "5", "--jobs", "2", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    printed = json.loads(done.stdout)
+    jsonschema.validate(printed, schema("attack"))
+    policy = bd.CertifiedElimination(arms=3, horizon=10**6, rho=0.1)
+    own = bd.attack(policy, pairs_budget=1000, seed=5).to_dict()
+    assert {key: printed[key] for key in own} == own
+    assert set(printed["worst"]) == {"environment", "means", "pairs", "mismatches", "differ", "interval"}
+
+
+def test_attack_finds_what_is_not_replicable_with_exit_code_3() -> None:
+    done = attack("batched-elimination", "--arms", "3", "--environment", "gaussian:0.5")
+    assert (done.returncode, done.stderr) == (3, "")
+    assert "worst instance  gaussian, means" in done.stdout
+    assert "verdict         FAIL: at least" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("policy", "where", "name"),
+    [
+        ("certified-linear", ["--arms", "3", "--dimension", "2"], "finite"),
+        ("linear-threshold:paper", ["--actions", "arms.csv"], "finite"),
+        ("least-squares-rounding", ["--dimension", "2", "--environment", "gaussian:0.5"], "ball"),
+        ("phased-elimination", ["--actions", "long.csv", "--normalise", "--environment", "gaussian:0.5"], "finite"),
+    ],
+)
+def test_attack_on_linear_policies_and_on_their_protocols(
+    policy: str, where: list[str], name: str, tmp_path: Path
+) -> None:
+    write_design_files(tmp_path)
+    first = attack(policy, *where, "--quiet", "--json", "--out", "o", cwd=tmp_path)
+    assert (first.returncode in (0, 3), first.stderr) == (True, "")
+    printed = json.loads(first.stdout)
+    jsonschema.validate(printed, schema("attack"))
+    assert printed["worst"]["environment"]["actions"]["type"] == name
+    assert json.loads((tmp_path / "o" / "attack.json").read_text()) == printed
+    again = banditto("attack", "o/protocol.toml", "--pairs-budget", "1000", "--json", cwd=tmp_path)
+    for key in ("worst", "digest", "rho", "horizon"):
+        assert json.loads(again.stdout)[key] == printed[key]
+
+
+def test_flags_may_only_repeat_the_protocol_that_is_attacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from banditto.cli import main
+
+    write_design_files(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    known: dict[str, Any] = {"horizon": 10**6, "rho": 0.1}
+    points = [[1.0, 0.0], [0.0, 1.0], [-0.6, 0.8]]
+    made: dict[str, Any] = {
+        "arms": bd.CertifiedElimination(arms=3, **known),
+        "linear": bd.LinearThreshold(actions=points, **known),
+        "ball": bd.LeastSquaresRounding(actions=bd.Ball(dimension=2), **known),
+        "rounds": bd.UCB1(),
+    }
+    for name, policy in made.items():
+        protocol = bd.protocol_of(policy, seed=0, arms=0 if name == "ball" else 3, **known)
+        Path(f"{name}.toml").write_text(protocol.to_toml())
+    repeated = {
+        "arms": "--arms 3 --horizon 1e6 --rho 0.1 --seed 0 --environment bernoulli",
+        "linear": "--actions arms.csv --arms 3",
+        "ball": "--action-set ball --dimension 2",
+    }
+    for name, flags in repeated.items():
+        with pytest.raises(SystemExit) as stop:
+            main(["attack", f"{name}.toml", "--pairs-budget", "1000", "--quiet", *flags.split()])
+        assert (stop.value.code, capfd.readouterr().err) == (0, "")
+    refused = [
+        ("arms", "--arms 4", "--arms: got 4, allowed: 3, the protocol's own"),
+        ("arms", "--gap 0.1", "--gap: got 0.1, allowed: none: the protocol has none"),
+        ("arms", "--rho 0.2", "--rho: got 0.2, allowed: 0.1, the protocol's own"),
+        ("arms", "--environment gaussian:0.5", "allowed: bernoulli, the protocol's own"),
+        ("arms", "--dimension 2", "--dimension: got 2, allowed: none: the protocol is for arms without features"),
+        ("linear", "--dimension 3", "--dimension: got 3, allowed: 2, the protocol's own"),
+        ("linear", "--action-set ball --dimension 2", "--action-set: got ball, allowed: the protocol's own actions"),
+        ("linear", "--actions three.csv", "--actions: got three.csv, allowed: the protocol's own actions"),
+        ("linear", "--normalise", "--normalise: got it"),
+        ("ball", "--arms 3", "--arms: got 3, allowed: none: the protocol has a set of actions"),
+        ("rounds", "--arms 3", "POLICY: got ucb1, allowed: a policy that works in batches"),
+    ]
+    for name, flags, said in refused:
+        with pytest.raises(SystemExit) as stop:
+            main(["attack", f"{name}.toml", *flags.split()])
+        out, err = capfd.readouterr()
+        assert (stop.value.code, out, err.count("\n")) == (2, "", 1)
+        assert said in err
+
+
+def test_ctrl_c_during_an_attack() -> None:
+    arguments = command({"pairs-budget": "9e8"}, "certified-elimination", "attack")
+    code, out, err = interrupted([*arguments, "--json"], 4.0)
+    assert (code, out) == (130, "")
+    assert "interrupted before the search was finished" in err
+    assert "Traceback" not in err
+
+
+def test_a_protocol_without_a_gap_can_be_certified(tmp_path: Path) -> None:
+    first = banditto(*command({"out": str(tmp_path)}, "certified-elimination"), "--json")
+    again = banditto("certify", str(tmp_path / "protocol.toml"), "--means", "0.9,0.8", "--pairs", "10", "--json")
+    assert json.loads(again.stdout)["mismatches"] == json.loads(first.stdout)["mismatches"]

@@ -57,7 +57,7 @@ def test_python_examples_run(page: Path) -> None:
         subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, capture_output=True, timeout=120)
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/compare.md", "docs/design.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/attack.md", "docs/compare.md", "docs/design.md"])
 def test_command_lines_run(name: str, tmp_path: Path) -> None:
     (tmp_path / "arms.csv").write_text("0.9,0.1\n0.2,0.7\n-0.5,0.5\n")
     text = (ROOT / name).read_text(encoding="utf-8")
@@ -71,6 +71,13 @@ def test_command_lines_run(name: str, tmp_path: Path) -> None:
             [sys.executable, "-m", *words], cwd=tmp_path, capture_output=True, timeout=120, check=False
         )
         assert done.returncode in (0, 3), line
+
+
+def test_the_attack_page_shows_what_is_printed() -> None:
+    text = (ROOT / "docs" / "attack.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"```text\n(.*?)\n```", text, flags=re.DOTALL)
+    policy = bd.CertifiedElimination(arms=3, horizon=10**6, rho=0.1)
+    assert bd.attack(policy, seed=1).table() == shown
 
 
 def test_the_worked_example_is_what_the_code_computes() -> None:

@@ -91,6 +91,21 @@ SIGNATURES = {
     "SuccessiveElimination": "(*, sigma: 'float' = 0.5) -> None",
     "Thompson": "(*, successes: 'float' = 1.0, failures: 'float' = 1.0) -> None",
     "UCB1": "(*, sigma: 'float' = 0.5) -> None",
+    "attack": (
+        "(policy: 'AnyPolicy', *, pairs_budget: 'int' = 200000, rho: 'float | None' = None, rewards: 'RewardKind | "
+        "None' = None, seed: 'int' = 0, confidence: 'float' = 0.95, jobs: 'int' = 1, executor: 'Executor | None' = "
+        "None, progress: 'AttackProgress | None' = None) -> 'Attack'"
+    ),
+    "calibrate": (
+        "(policy: 'AnyPolicy', *, pairs_budget: 'int' = 200000, seed: 'int' = 0, jobs: 'int' = 1, executor: 'Executor "
+        "| None' = None, progress: 'CalibrationProgress | None' = None) -> 'Calibration'"
+    ),
+    "plan": (
+        "(*, arms: 'int | None' = None, gap: 'float | None' = None, rho: 'float | None' = None, horizon: 'int | None' "
+        "= None, regret: 'float | None' = None, policy: 'str | None' = None, actions: 'Any' = None, environment: "
+        "'str' = 'bernoulli', resolve: 'float' = 0.95, by: 'float' = 0.5, seed: 'int' = 0, progress: 'Progress | "
+        "None' = None) -> 'TrialPlan'"
+    ),
     "certify": (
         "(policy: 'AnyPolicy', environment: 'Environment', *, pairs: 'int' = 1000, seed: 'int' = 0, noise_seed: "
         "'int | None' = None, horizon: 'int | None' = None, rho: 'float | None' = None, confidence: 'float' = "
@@ -120,7 +135,8 @@ SIGNATURES = {
         "| None' = None, horizon: 'int | None' = None, points: 'int' = 1200) -> 'PairView'"
     ),
 }
-TYPES = {"ActionSet", "Certificate", "Coins", "Design", "Comparison", "Guarantee", "Protocol"}
+TYPES = {"ActionSet", "Attack", "Calibration", "Certificate", "Coins", "Design", "Comparison", "Guarantee", "Protocol"}
+TYPES |= {"TrialPlan"}
 ERRORS = {"BandittoError", "ContractError", "InvalidArgument", "MissingExtra", "ShortHorizonWarning", "WorkerError"}
 
 
@@ -144,6 +160,9 @@ def test_every_name_can_be_used_twice() -> None:
         assert bd.policy_of(protocol) == policy
         assert isinstance(policy.guarantee(), bd.Guarantee)
         assert isinstance(bd.certify(policy, world, pairs=10), bd.Certificate)
+        assert isinstance(bd.attack(policy, pairs_budget=1000), bd.Attack)
+        assert isinstance(bd.calibrate(policy, pairs_budget=1000), bd.Calibration)
+        assert isinstance(bd.plan(arms=2, gap=0.4, rho=0.5), bd.TrialPlan)
         assert bd.certify(bd.UCB1(), world, horizon=100, rho=0.1, pairs=3).pairs == 3
         ordinary: list[Any] = [
             bd.UCB1(),

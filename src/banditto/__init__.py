@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         WorkerError,
     )
     from banditto.linear.least_squares import ReplicableLeastSquares
+    from banditto.planning import TrialPlan, plan
     from banditto.policies import *
     from banditto.policy import Guarantee
     from banditto.protocol import Protocol
@@ -56,6 +57,7 @@ _PLACES = {
     "MissingExtra": "banditto.errors",
     "Protocol": "banditto.protocol",
     "ShortHorizonWarning": "banditto.errors",
+    "TrialPlan": "banditto.planning",
     "WorkerError": "banditto.errors",
     "calibrate": "banditto.calibration",
     "certify": "banditto.certification",
@@ -63,6 +65,7 @@ _PLACES = {
     "g_optimal_design": "banditto.design",
     "net": "banditto.actions.nets",
     "ReplicableLeastSquares": "banditto.linear.least_squares",
+    "plan": "banditto.planning",
     "policy_of": "banditto.catalogue",
     "protocol_of": "banditto.catalogue",
     "replicable_mean": "banditto.rounding",
@@ -90,6 +93,7 @@ __all__ = [
     "Protocol",
     "ReplicableLeastSquares",
     "ShortHorizonWarning",
+    "TrialPlan",
     "WorkerError",
     "__version__",
     "attack",
@@ -98,6 +102,7 @@ __all__ = [
     "compare",
     "g_optimal_design",
     "net",
+    "plan",
     "policy_of",
     "protocol_of",
     "replicable_mean",

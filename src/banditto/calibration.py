@@ -23,7 +23,7 @@ from banditto.errors import InvalidArgument
 from banditto.exact import integer
 from banditto.policy import AnyPolicy, Policy
 from banditto.protocol import Protocol
-from banditto.replicable import CALIBRATED, Replicable
+from banditto.replicable import CALIBRATED, Replicable, without_warnings
 from banditto.text import html_table, text_table
 
 SCHEMA_VERSION = 1
@@ -138,7 +138,8 @@ def calibrate(
                 break
         found = trial.last
         assert found is not None
-        chosen = policy.relaxed(nominal)
+        with without_warnings():
+            chosen = policy.relaxed(nominal)
         world = _world(policy)
         regrets = [
             certify(p, world, pairs=_REGRET_PAIRS, seed=seed, executor=workers).regret.mean for p in (policy, chosen)
@@ -190,7 +191,8 @@ class _Trial:
 
     def passes(self, nominal: float, seed: int) -> bool:
         """Whether an attack on the constants of a nominal rho leaves them unbroken, by the interval's upper end."""
-        relaxed: Any = self.policy.relaxed(nominal)
+        with without_warnings():
+            relaxed: Any = self.policy.relaxed(nominal)
         number = self.attacks + 1
         tell = self.progress or (lambda stage, done, total: None)
         found = attack(

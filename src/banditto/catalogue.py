@@ -11,9 +11,11 @@ from banditto import baselines, environments, policies
 from banditto.environment import Environment, LinearEnvironment
 from banditto.errors import InvalidArgument
 from banditto.exact import written
+from banditto.horizons import checked_arms
 from banditto.policy import AnyPolicy
 from banditto.protocol import Protocol
 from banditto.registry import Entry
+from banditto.rewards import RewardKind, Rewards
 
 
 def load_class(entry: Entry) -> Any:
@@ -48,7 +50,7 @@ def build_policy(
     known: dict[str, Any] = {"arms": arms}
     if entry.linear:
         if not isinstance(environment, LinearEnvironment):
-            raise InvalidArgument("policy", name, "another, or a linear problem: theta with actions or an action set")
+            raise InvalidArgument("policy", name, "another, or a linear problem, with actions or an action set")
         known = {"actions": environment.actions}
     if name in baselines.REGISTRY:
         kind = load_class(entry)
@@ -112,6 +114,27 @@ def build_linear_environment(spec: str, theta: Sequence[float] | None, actions: 
         raise InvalidArgument("theta", "nothing", "the parameter, such as 0.3,0.2 for two features")
     made: Environment = load_class(entry)(theta, actions, **({entry.options[0]: parameter} if colon else {}))
     return made
+
+
+def blank_environment(spec: str, arms: int | None, actions: Any = None) -> Environment:
+    """`bernoulli` or `gaussian:SIGMA` rewards with nothing to tell apart: a kind of problem without an instance."""
+    name = spec.partition(":")[0]
+    if name not in ("bernoulli", "gaussian"):
+        raise InvalidArgument("environment", spec, "bernoulli or gaussian:SIGMA")
+    if actions is not None:
+        return build_linear_environment(spec, [0.0] * actions.dimension, actions)
+    if arms is None:
+        allowed = "the number of arms, such as 5; or actions, an action set or a dimension"
+        raise InvalidArgument("arms", "nothing", allowed)
+    return build_environment(spec, [0.5 if name == "bernoulli" else 0.0] * checked_arms(arms))
+
+
+def rewards_of(policy: AnyPolicy, kind: RewardKind | None = None) -> Rewards:
+    """The rewards that a policy was built for; a baseline that does not say gets those of its sigma and centre."""
+    own = getattr(policy, "rewards", None)
+    if own is None and getattr(policy, "centre", 0.5) != 0.5:
+        own = "gaussian"
+    return Rewards.of(kind or own, getattr(policy, "sigma", 0.5))
 
 
 def protocol_of(policy: AnyPolicy, *, seed: int, arms: int, horizon: int, rho: float) -> Protocol:

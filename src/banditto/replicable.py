@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -14,7 +16,18 @@ from banditto.protocol import Plain, Protocol, fraction, from_fraction
 from banditto.rewards import RewardKind, Rewards
 
 Constants = Literal["certified", "paper"]
+_SILENT: ContextVar[bool] = ContextVar("silent", default=False)
 CALIBRATED = "calibrated, not certified"  # constants that no attack broke; stands wherever constants are named
+
+
+@contextmanager
+def without_warnings() -> Iterator[None]:
+    """Make policies whose horizon may be too short: whoever tries many wants to know neither that nor what would do."""
+    token = _SILENT.set(True)
+    try:
+        yield
+    finally:
+        _SILENT.reset(token)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,10 +126,13 @@ class Replicable:
             "rewards": str(self._rewards),
         }
 
-    def _warn_of_short_horizon(self, longer: int | None) -> None:
+    def _warn_of_short_horizon(self, longer: Callable[[], int | None]) -> None:
         """Say that nothing will be learnt, and from which horizon on something could be."""
+        if _SILENT.get():
+            return
         what = f"drop any of {self.arms} arms" if self.arms else "learn anything"
-        advice = "no horizon in range is long enough" if longer is None else f"it must be at least {longer}"
+        shortest = longer()
+        advice = "no horizon in range is long enough" if shortest is None else f"it must be at least {shortest}"
         message = (
             f"horizon {self.horizon} is too short for {self.name} to {what} at rho = "
             f"{self.rho:g} with {self.constants} constants, so one arm is played for good with little or no evidence; "

@@ -23,6 +23,7 @@ from banditto.exact import integer, open_unit
 from banditto.horizons import LONGEST_ROUND_HORIZON, SHORTEST_HORIZON
 from banditto.intervals import MOST_PAIRS
 from banditto.policy import AnyPolicy, BatchedPolicy, Policy, RoundPolicy
+from banditto.replicable import CALIBRATED
 from banditto.study_file import FEWEST_ROUNDS, MOST_ROUNDS
 from banditto.text import html_table, text_table
 
@@ -197,6 +198,8 @@ def label_of(policy: AnyPolicy) -> str:
     if isinstance(policy, type) or not hasattr(policy, "settings"):
         raise InvalidArgument("policies", policy, "policy objects")
     constants = policy.settings().get("constants")
+    if constants == CALIBRATED:
+        return f"{policy.name}:calibrated"
     return policy.name if constants in (None, "certified") else f"{policy.name}:{constants}"
 
 
@@ -231,7 +234,7 @@ def cells(row: Entrant) -> tuple[str, ...]:
     """A row of the table under `HEADER`."""
     certificate = row.certificate
     low, high = certificate.interval
-    bound, regret = certificate.bound, certificate.regret
+    regret = certificate.regret
     reach = regret.interval[1] - regret.mean
     return (
         row.label if len(row.label) <= 40 else row.label[:39] + "…",
@@ -239,10 +242,16 @@ def cells(row: Entrant) -> tuple[str, ...]:
         f"{row.executions:,}",
         f"{certificate.agreement:.1%}",
         f"{100 * low:.1f}-{high:.1%}",
-        "none" if bound is None else f"{bound:.3g}",
+        _proved(certificate),
         _amount(regret.mean) + ("" if math.isinf(reach) else f" ± {_amount(reach)}"),
         certificate.verdict,
     )
+
+
+def _proved(certificate: Certificate) -> str:
+    if certificate.bound is not None:
+        return f"{certificate.bound:.3g}"
+    return CALIBRATED if certificate.constants == CALIBRATED else "none"
 
 
 def _amount(value: float) -> str:

@@ -20,13 +20,13 @@ from banditto.arrays import FloatArray
 from banditto.rewards import Rewards
 
 GAPS = (0.5, 0.3, 0.2, 0.1, 0.05, 0.03)  # round numbers, times the range of rewards: 1 in [0, 1], else 2 sigma
-_GROWTHS = (4, 5, 6, 7, 8, 9, 10, 12, 14)
-_OFFSETS = (0, 2, 4, 6, 8, 12, 16)  # in 32nds of a window's width
+GROWTHS = (4, 5, 6, 7, 8, 9, 10, 12, 14)
+OFFSETS = (0, 2, 4, 6, 8, 12, 16)  # in 32nds of a window's width
 _PHASES = 10
-_FINAL = (20, 50, 100, 200)  # thousandths of rho
+FINAL = (20, 50, 100, 200)  # thousandths of rho
 _ELIMINATION = (0, 50, 100, 200, 350)
 _MULTIPLES = (0.8, 0.9, 1.0, 1.02, 1.04, 1.06, 1.08, 1.1, 1.15, 1.2, 1.3, 1.4, 1.6, 2.0, 3.0, 4.0, 6.0, 9.0, 14.0, 20.0)
-_EXPLORATION = (1, 2, 4, 8)  # 32nds of what remains go into the final batch
+EXPLORATION = (1, 2, 4, 8)  # 32nds of what remains go into the final batch
 
 
 class Linear(NamedTuple):
@@ -92,13 +92,13 @@ class Design(NamedTuple):
         return 1000 - self.elimination_share - self.final_share
 
 
-_START = Design(9, 0, 4, 4, 0, 50, 2)
+START = Design(9, 0, 4, 4, 0, 50, 2)
 
 
 @lru_cache(maxsize=256)
 def best_design(problem: Problem) -> Design:
     """Coordinates in turn, twice; growth, commit offset and phase together."""
-    best, least = _START, _objective(_START, problem)
+    best, least = START, _objective(START, problem)
     for _ in range(2):
         for candidates in _neighbourhoods(problem):
             for changes in candidates:
@@ -110,11 +110,11 @@ def best_design(problem: Problem) -> Design:
 
 
 def _neighbourhoods(problem: Problem) -> list[list[dict[str, int]]]:
-    shapes = [{"growth": q, "commit_offset": a, "phase": k} for q in _GROWTHS for a in _OFFSETS for k in range(_PHASES)]
-    ends = [{"final_share": f, "exploration": e} for f in _FINAL for e in _EXPLORATION]
+    shapes = [{"growth": q, "commit_offset": a, "phase": k} for q in GROWTHS for a in OFFSETS for k in range(_PHASES)]
+    ends = [{"final_share": f, "exploration": e} for f in FINAL for e in EXPLORATION]
     if problem.arms == 2:  # with two arms a commit is an elimination
         return [shapes, ends]
-    drops = [{"elimination_share": s, "elimination_offset": a} for s in _ELIMINATION for a in _OFFSETS]
+    drops = [{"elimination_share": s, "elimination_offset": a} for s in _ELIMINATION for a in OFFSETS]
     return [shapes, ends, drops]
 
 
@@ -187,7 +187,7 @@ _GROUPS = 24
 
 
 @lru_cache(maxsize=64)
-def _profiles(arms: int, scales: tuple[float, ...], widest: float) -> Profiles:
+def profiles_of(arms: int, scales: tuple[float, ...], widest: float) -> Profiles:
     """Equal, linear and doubling gaps; neighbouring arms share a group if there are too many of them."""
     steps = np.arange(arms - 1, dtype=np.float64)
     groups = np.array_split(np.arange(arms - 1), min(_GROUPS, arms - 1))
@@ -224,18 +224,18 @@ def _objective(design: Design, problem: Problem) -> float:
         return float(np.log(np.maximum(predicted_regret(design, problem, profiles), 1e-9)).mean())
     widest = problem.widest
     scales = tuple(widest * gap for gap in GAPS) if problem.gap is None else (problem.gap,)
-    profiles = _profiles(problem.arms, scales, widest)
+    profiles = profiles_of(problem.arms, scales, widest)
     return float(np.log(np.maximum(predicted_regret(design, problem, profiles), 1e-9)).mean())
 
 
-def predicted_regret(design: Design, problem: Problem, profiles: Profiles) -> FloatArray:
-    """Regret on these problems, about; shape (P,)."""
+def predicted_regret(design: Design, problem: Problem, profiles: Profiles, first: int | None = None) -> FloatArray:
+    """Regret on these problems, about; shape (P,). `first` is m_1 where the design's phase does not say it."""
     gaps, counts = profiles  # (P, G) each
     many = counts[..., np.newaxis]
     batches = max(2, round(math.log(problem.horizon) / math.log(design.growth)))
     commit = commit_shape(design, problem, batches)
     drop = elimination_shape(design, problem, batches)
-    first = first_pulls(design, problem, commit)
+    first = first_pulls(design, problem, commit) if first is None else first
     sizes = first * float(design.growth) ** np.arange(batches)
     sizes = np.floor(sizes[sizes < problem.horizon])
     if sizes.size == 0:

@@ -24,10 +24,15 @@ def policy(arms: int, digits: int, rho: float) -> bd.CertifiedElimination:
 
 
 def instance(number: int) -> tuple[bd.CertifiedElimination, Environment]:
-    """Gaps in a window, near-ties, ties and spread ones; means near 0, 1/2 and 1; the best arm anywhere."""
     generator = np.random.default_rng([77, number])
     arms = int(generator.choice([2, 2, 3, 5, 10, 30]))
     chosen = policy(arms, int(generator.choice([6, 8])), float(generator.choice([0.1, 0.3])))
+    return chosen, world(chosen, generator)
+
+
+def world(chosen: bd.CertifiedElimination, generator: np.random.Generator) -> Environment:
+    """Gaps in a window, near-ties, ties and spread ones; means near 0, 1/2 and 1; the best arm anywhere."""
+    arms = chosen.arms
     if chosen.schedule.batches and generator.random() < 0.75:
         batch = chosen.schedule.batches[int(generator.integers(0, min(4, len(chosen.schedule.batches))))]
         gap = batch.commit.low + generator.uniform(-0.1, 1.1) * batch.commit.width
@@ -46,7 +51,7 @@ def instance(number: int) -> tuple[bd.CertifiedElimination, Environment]:
     best = float(generator.choice([0.999, 0.95, (1 + min(gap, 0.9)) / 2, max(gap, 0.02) + 0.01]))
     means = np.clip(best - np.array([0.0, *gaps]), 0.001, 0.999)
     generator.shuffle(means)
-    return chosen, bd.Bernoulli(means.tolist())
+    return bd.Bernoulli(means.tolist())
 
 
 def test_no_random_instance_breaks_the_promise() -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
+from banditto.canonical import MOST_FEATURES
 from banditto.errors import InvalidArgument
+from banditto.exact import integer
 
 if TYPE_CHECKING:
     from banditto.actions.finite import FiniteActions
     from banditto.actions.sets import ConvexSet
+
+_MOST_SPREAD = 1000
 
 
 def read_actions(
@@ -40,3 +45,18 @@ def read_actions(
     if dimension is None:
         raise InvalidArgument("dimension", "nothing", f"the number of features, which {action_set} needs")
     return named_set(action_set, dimension)
+
+
+def spread_actions(arms: int, dimension: int) -> FiniteActions:
+    """So many actions of length 1, spread evenly over directions, the same for everybody: for when none are known."""
+    import numpy as np
+
+    from banditto.actions.finite import FiniteActions
+    from banditto.coins import Coins
+
+    features = range(integer(dimension, "dimension", 1, MOST_FEATURES))
+    coins = Coins(0, 0, integer(arms, "arms", 2, _MOST_SPREAD))
+    u, v = (np.concatenate([coins.uniform("action", part, feature) for feature in features], axis=1) for part in (0, 1))
+    normal = np.sqrt(-2.0 * np.log(1.0 - u)) * np.cos(2.0 * math.pi * v)
+    points = normal / np.sqrt(np.sum(normal * normal, axis=1, keepdims=True))
+    return FiniteActions(np.trunc(points * 1e9) / 1e9)  # no longer than 1, and alike whatever the last bits are

@@ -34,14 +34,21 @@ class ArmSpace(NamedTuple):
     @classmethod
     def of(cls, policy: BatchedPolicy[Any], rewards: Rewards) -> ArmSpace:
         """The space of a policy that was built for these rewards."""
-        widest = 1.0 - 2.0 * _MARGIN if rewards.kind == "bounded" else math.inf
+        widest = 1.0 if rewards.kind == "bounded" else math.inf
         promised = policy.guarantee().promised_gap if isinstance(policy, Policy) else None
         return cls(policy.arms, rewards, tuple(windows_of(policy, widest)), promised or 0.0)
 
     @property
+    def _margin(self) -> float:
+        """How far Bernoulli means stay from 0 and 1, where the promise allows it."""
+        return min(_MARGIN, (1.0 - self.smallest_lead) / 2.0)
+
+    @property
     def widest(self) -> float:
         """The widest gap that is tried."""
-        return 1.0 - 2.0 * _MARGIN if self.rewards.kind == "bounded" else 20.0 * self.rewards.sigma
+        if self.rewards.kind == "bounded":
+            return 1.0 - 2.0 * self._margin
+        return max(20.0 * self.rewards.sigma, self.smallest_lead)
 
     def environment(self, point: Point) -> Environment:
         """Rewards with these means, and the largest variance that they allow."""
@@ -90,9 +97,9 @@ class ArmSpace(NamedTuple):
         gaps = [min(max(gap, self.smallest_lead, 0.0), self.widest) for gap in gaps]
         top = 0.0
         if self.rewards.kind == "bounded":
-            lowest = max(gaps) + _MARGIN
-            centred = (1.0 + max(gaps)) / 2.0 if level == 0.5 else lowest + level * (1.0 - _MARGIN - lowest)
-            top = min(max(centred, lowest), 1.0 - _MARGIN)
+            lowest = max(gaps) + self._margin
+            centred = (1.0 + max(gaps)) / 2.0 if level == 0.5 else lowest + level * (1.0 - self._margin - lowest)
+            top = min(max(centred, lowest), 1.0 - self._margin)
         others = [top - gap for gap in gaps]
         return (top, *others) if best_first else (*others, top)
 
@@ -121,8 +128,8 @@ class ArmSpace(NamedTuple):
         best = gaps.index(min(gaps))
         gaps = [0.0 if k == best else min(max(gap, self.smallest_lead), self.widest) for k, gap in enumerate(gaps)]
         if self.rewards.kind == "bounded":
-            lowest = max(gaps) + _MARGIN
+            lowest = max(gaps) + self._margin
             if level is not None:
-                top = lowest + level * (1.0 - _MARGIN - lowest)
-            top = min(max(top, lowest), 1.0 - _MARGIN)
+                top = lowest + level * (1.0 - self._margin - lowest)
+            top = min(max(top, lowest), 1.0 - self._margin)
         return tuple(top - gap for gap in gaps)

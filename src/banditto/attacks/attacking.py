@@ -87,7 +87,7 @@ class Attack:
         low, high = worst.interval
         found = {
             "FAIL": f"FAIL: at least {low:.4g} of all pairs differ there, allowed are {self.rho:g}",
-            "PASS": f"PASS: nothing was found above {self.rho:g}, which proves nothing",
+            "PASS": f"PASS: no instance was shown to be above {self.rho:g}, which proves nothing",
         }
         name = self.policy if self.constants is None else f"{self.policy}, {self.constants} constants"
         instance = {"arms": "means " + ", ".join(f"{mean:.6g}" for mean in worst.means)}

@@ -72,6 +72,32 @@ class LinearSpace(NamedTuple):
         point = None if gap is None else self._scaled(direction, gap)
         return self.environment(point or tuple((_LONGEST * direction).tolist()))
 
+    def widest_lead(self) -> float:
+        """The widest gap between the best and the second best action that a parameter can bring about."""
+        lead = self._lags(self._leading())
+        return 0.0 if lead is None else _LONGEST * self._slope * lead
+
+    def leading_by(self, gap: float) -> Environment:
+        """A parameter in the direction in which the best action leads most, so long that it leads by `gap`.
+
+        Of an infinite set, where actions come as near to the best as one likes, a parameter as long as can be.
+        """
+        direction = self._leading()
+        point = self._scaled(direction, gap) if isinstance(self.actions, FiniteActions) else None
+        return self.environment(point or tuple((_LONGEST * direction).tolist()))
+
+    def _leading(self) -> FloatArray:
+        directions = self._spread()
+        if not isinstance(self.actions, FiniteActions):
+            return directions[-1]
+        directions += [_unit(row) for row in self.actions.to_array() if inner(row, row) > 0.0]
+        return max(directions, key=self._lead)
+
+    def _lead(self, direction: FloatArray) -> float:
+        """By how much the best of finitely many actions leads; 0 if two of them are equal."""
+        best, second = np.sort(product(self.actions.to_array(), direction))[::-1][:2]
+        return float(best - second)
+
     def _spread(self) -> list[FloatArray]:
         """Directions along the features and all around, the same for everybody."""
         d = self.actions.dimension

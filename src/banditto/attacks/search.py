@@ -23,6 +23,7 @@ from banditto.policy import BatchedPolicy
 Point = tuple[float, ...]
 
 _FIRST_LOOK = 128  # pairs; fewer would mostly show noise
+_FEWEST_STARTS = 12  # but one instance looked at closely shows less than a dozen in passing
 _MOST_PAIRS_AT_ONCE = 4096
 _FIRST_SHARE, _SECOND_SHARE = 0.4, 0.2  # of the budget; the rest goes into narrowing
 _ROUNDS = (0.4, 0.2, 0.1, 0.05)  # how far neighbours are, relatively
@@ -76,7 +77,7 @@ def search(
 ) -> Found:
     """Spend about `budget` pairs, never more."""
     hunt = _Hunt(policy, space, seed, executor, report)
-    wanted = max(1, int(_FIRST_SHARE * budget) // _FIRST_LOOK)
+    wanted = max(_FEWEST_STARTS, int(_FIRST_SHARE * budget) // _FIRST_LOOK)
     starts = _spread_over(_distinct(space.starts()), wanted)
     each = int(_FIRST_SHARE * budget) // len(starts)
     looked = hunt.look(starts, each)

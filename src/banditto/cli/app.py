@@ -10,10 +10,13 @@ from typing import Annotated
 
 import typer
 
+from banditto.cli.attack import attack
+from banditto.cli.calibrate import calibrate
 from banditto.cli.certify import certify
 from banditto.cli.compare import compare
 from banditto.cli.design import design
 from banditto.cli.output import EXIT_BUG, EXIT_OK, EXIT_PIPE, EXIT_USAGE, print_error
+from banditto.cli.plan import plan
 from banditto.cli.policies import policies
 from banditto.errors import BandittoError
 from banditto.version import __version__
@@ -27,6 +30,9 @@ app = typer.Typer(
 )
 app.command()(compare)
 app.command()(certify)
+app.command()(plan)
+app.command()(attack)
+app.command()(calibrate)
 app.command()(design)
 app.command()(policies)
 

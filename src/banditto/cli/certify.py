@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Annotated, Any, NamedTuple
-
-import typer
+from typing import Any, NamedTuple
 
 from banditto.actions.choosing import read_actions
 from banditto.cli import parameters
@@ -22,21 +20,18 @@ from banditto.cli.output import (
     progress_bar,
     write_together,
 )
+from banditto.cli.problems import problem_of
 from banditto.environment import Environment
 from banditto.errors import InvalidArgument
-from banditto.exact import open_unit, real
+from banditto.exact import open_unit
 from banditto.policy import AnyPolicy
-from banditto.protocol import Protocol
 from banditto.provenance import provenance
 
 FILES = ("certificate.json", "protocol.toml")
-PolicyArgument = Annotated[
-    str, typer.Argument(metavar="POLICY", help="A name such as random-threshold:paper, or a protocol file (.toml).")
-]
 
 
 def certify(
-    policy: PolicyArgument,
+    policy: parameters.PolicyArgument,
     means: parameters.Means = None,
     theta: parameters.Theta = None,
     actions: parameters.Actions = None,
@@ -64,7 +59,7 @@ def certify(
 
     with collected_warnings() as warnings:
         world = _World(means, theta, actions, action_set, dimension, normalise, environment or "bernoulli")
-        problem = _problem(policy, world, horizon, rho, seed, gap)
+        problem = problem_of(policy, world, horizon, rho, seed, gap)
     if not quiet and not as_json:
         print_warnings(warnings)
     with output_directory(parameters.folder(out), FILES) as folder:
@@ -102,14 +97,6 @@ def certify(
     return EXIT_OK if certificate.verdict == "PASS" else EXIT_CHECK
 
 
-class _Problem(NamedTuple):
-    policy: AnyPolicy
-    environment: Environment
-    horizon: int | None
-    rho: float | None
-    seed: int
-
-
 class _World(NamedTuple):
     """The flags that say where rewards come from."""
 
@@ -121,15 +108,16 @@ class _World(NamedTuple):
     normalise: bool
     environment: str
 
-    def built(self, own: Any = None) -> Environment:
-        """The environment; `own` are the actions of a protocol, which need not be named again."""
+    def built(self, own: AnyPolicy | None = None) -> Environment:
+        """The environment; the actions of a protocol's own policy need not be named again."""
         from banditto.catalogue import build_environment, build_linear_environment
 
+        fixed: Any = getattr(own, "actions", None)
         named = {name: getattr(self, name) for name in ("theta", "actions", "action_set", "dimension")}
         named = {name: value for name, value in named.items() if value is not None}
         if self.normalise:
             named["normalise"] = "it"
-        if own is not None and self.theta is None:
+        if fixed is not None and self.theta is None:
             raise InvalidArgument("theta", "nothing", "the parameter, which no protocol holds")
         if not named:
             return build_environment(
@@ -141,49 +129,10 @@ class _World(NamedTuple):
         if self.means is not None:
             raise InvalidArgument("means", self.means, "none, because a linear problem has theta and actions")
         features = None if self.dimension is None else parameters.count(self.dimension, "dimension")
-        if own is not None and not (self.actions or self.action_set) and (self.dimension or self.normalise):
+        if fixed is not None and not (self.actions or self.action_set) and (self.dimension or self.normalise):
             name = "normalise" if self.normalise else "dimension"
             raise InvalidArgument(name, named[name], "none, because the protocol has its own actions")
-        if own is None or self.actions is not None or self.action_set is not None:
-            own = read_actions(self.actions, self.normalise, self.action_set, features)
+        if fixed is None or self.actions is not None or self.action_set is not None:
+            fixed = read_actions(self.actions, self.normalise, self.action_set, features)
         theta = None if self.theta is None else parameters.numbers(self.theta, "theta")
-        return build_linear_environment(self.environment, theta, own)
-
-
-def _problem(
-    spec: str,
-    world: _World,
-    horizon: str | None,
-    rho: str | None,
-    seed: str | None,
-    gap: str | None,
-) -> _Problem:
-    """What to run, from a policy's name and flags, or from a protocol file (whose values flags may only repeat)."""
-    from banditto.catalogue import build_policy, policy_of, takes_option
-
-    from_file = spec.endswith((".toml", ".json"))
-    place = None if from_file else world.built()
-    length = None if horizon is None else parameters.count(horizon, "horizon")
-    share = None if rho is None else open_unit(rho, "rho")
-    root = None if seed is None else parameters.count(seed, "seed")
-    lead = None if gap is None else real(gap, "gap", "a number above 0")
-    if place is None:
-        protocol = Protocol.load(spec)
-        own = {"horizon": protocol.horizon, "rho": float(protocol.rho), "seed": protocol.seed}
-        if "gap" in protocol.settings:
-            own["gap"] = real(str(protocol.settings["gap"]), "gap")
-        for name, given in (("seed", root), ("horizon", length), ("rho", share), ("gap", lead)):
-            if given is not None and given != own.get(name):
-                allowed = f"{own[name]}, the protocol's own, or none" if name in own else "none: the protocol has none"
-                raise InvalidArgument(name, given, allowed)
-        policy = policy_of(protocol)
-        place = world.built(getattr(policy, "actions", None))
-        return _Problem(policy, place, protocol.horizon, float(protocol.rho), protocol.seed)
-    if length is None:
-        raise InvalidArgument("horizon", "nothing", "an integer, such as 1e8")
-    if share is None:
-        raise InvalidArgument("rho", "nothing", "a number between 0 and 1, both excluded")
-    policy = build_policy(spec, arms=len(place.means), horizon=length, rho=share, environment=place, gap=lead)
-    if lead is not None and not takes_option(spec, "gap"):
-        raise InvalidArgument("gap", lead, f"none, because {spec} does not need one")
-    return _Problem(policy, place, length, share, root or 0)
+        return build_linear_environment(self.environment, theta, fixed)

@@ -22,9 +22,9 @@ from banditto.errors import InvalidArgument, ShortHorizonWarning
 _OPTIONS = {
     *("means", "environment", "horizon", "rho", "gap", "pairs", "rounds", "policies", "seed", "noise_seed"),
     *("confidence", "jobs", "out", "accuracy", "action_set", "dimension", "pulls", "plot", "normalise"),
-    *("theta", "actions"),
+    *("theta", "actions", "arms", "pairs_budget", "regret", "resolve", "by", "save"),
 }
-_ARGUMENTS = {"policy": "POLICY", "protocol": "POLICY", "study": "STUDY", "arms": "ARMS"}
+_ARGUMENTS = {"policy": "POLICY", "protocol": "POLICY", "study": "STUDY"}
 
 EXIT_OK, EXIT_BUG, EXIT_USAGE, EXIT_CHECK, EXIT_CONFLICT, EXIT_INTERRUPTED, EXIT_PIPE = 0, 1, 2, 3, 4, 130, 141
 
@@ -62,8 +62,8 @@ def option_name(argument: str, command: list[str]) -> str:
     """A library argument as it is written on the command line; what is inside a file keeps its name."""
     if argument == "policy" and "compare" in command[:1]:
         argument = "policies"
-    if argument == "actions" and "design" in command[:1]:
-        argument = "arms"
+    if argument in ("actions", "arms") and "design" in command[:1]:
+        return "ARMS"
     if argument in _ARGUMENTS:
         return _ARGUMENTS[argument]
     return "--" + argument.replace("_", "-") if argument in _OPTIONS else argument

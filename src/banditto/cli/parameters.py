@@ -10,6 +10,9 @@ import typer
 from banditto.errors import InvalidArgument
 from banditto.exact import parsed_integer, real
 
+PolicyArgument = Annotated[
+    str, typer.Argument(metavar="POLICY", help="A name such as random-threshold:paper, or a protocol file (.toml).")
+]
 Means = Annotated[str | None, typer.Option("--means", metavar="X,X,...", help="Expected reward of each arm.")]
 EnvironmentOption = Annotated[
     str | None,
@@ -18,6 +21,18 @@ EnvironmentOption = Annotated[
         metavar="KIND",
         help="bernoulli (default), gaussian:SIGMA, beta:CONCENTRATION, discrete:FILE (which has its own means).",
     ),
+]
+ArmCount = Annotated[
+    str | None,
+    typer.Option("--arms", metavar="K", help="How many arms; with --dimension, actions that are spread out."),
+]
+KindOption = Annotated[
+    str | None,
+    typer.Option("--environment", metavar="KIND", help="Rewards that the policy is for: bernoulli or gaussian:SIGMA."),
+]
+KindDimension = Annotated[
+    str | None,
+    typer.Option("--dimension", metavar="D", help="Features of --arms actions or of the set; alone: the unit ball."),
 ]
 Theta = Annotated[
     str | None,

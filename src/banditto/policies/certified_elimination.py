@@ -20,7 +20,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from banditto import certified, confidence
+from banditto import aiming, certified, confidence
+from banditto.aiming import Aim
 from banditto.arrays import BoolArray, FloatArray, IntArray, namespace
 from banditto.certified import EXPLORATION_UNIT, Cut, Plan
 from banditto.coins import Coins
@@ -64,7 +65,7 @@ class CertifiedElimination(Replicable):
         self._check()
         self._set(schedule=certified.resolve(self._problem))
         if self.horizon < (self.minimum_horizon() or 0):
-            self._warn_of_short_horizon(self.minimum_horizon())
+            self._warn_of_short_horizon(self.minimum_horizon)
 
     def _check(self) -> None:
         super().__post_init__()
@@ -80,6 +81,15 @@ class CertifiedElimination(Replicable):
             if not 0.0 < gap <= widest:
                 raise InvalidArgument("gap", self.gap, f"a number above 0 and at most {widest:g}")
             self._set(gap=gap)
+
+    @classmethod
+    def planned(cls, aim: Aim, **arguments: Any) -> CertifiedElimination:
+        """With constants aimed at a promise about a gap instead of at little regret on many problems."""
+        policy = object.__new__(cls)
+        policy._set(**{"constants": "certified", "sigma": 0.5, "rewards": None, **arguments, "gap": aim.gap})
+        policy._check()
+        policy._set(schedule=aiming.aimed_plan(policy._problem, aim))
+        return policy
 
     # -- the algorithm ------------------------------------------------------------------------------------
 

@@ -77,7 +77,7 @@ class CertifiedLinear(LinearPolicy):
         method = self.method or cheaper
         self._set(method=method, costs=costs, inner=cuts if method == "thresholds" else lattice)
         if self.horizon < (self.minimum_horizon() or self.horizon + 1):
-            self._warn_of_short_horizon(self.minimum_horizon())
+            self._warn_of_short_horizon(self.minimum_horizon)
 
     def _check(self) -> None:
         super().__post_init__()

@@ -54,7 +54,7 @@ class ExploreThenCommit(Replicable):
         self._set(gap=gap)
         self._set(pulls=self._needed())
         if not self._fits:
-            self._warn_of_short_horizon(self.minimum_horizon())
+            self._warn_of_short_horizon(self.minimum_horizon)
 
     # -- the algorithm ------------------------------------------------------------------------------------
 

@@ -69,7 +69,7 @@ class LeastSquaresRounding(LinearPolicy):
         self._check()
         self._set(schedule=self.problem.paper() if self._paper else self.problem.resolve())
         if self._first() is None:
-            self._warn_of_short_horizon(self.minimum_horizon())
+            self._warn_of_short_horizon(self.minimum_horizon)
 
     def _check(self) -> None:
         super().__post_init__()

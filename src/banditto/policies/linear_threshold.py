@@ -52,7 +52,7 @@ class LinearThreshold(LinearRace):
         blowup = problem.paper_blowup() if self._paper else problem.certified_blowup()
         self._set(schedule=problem.schedule(blowup, self._paper))
         if not self.schedule.batches:
-            self._warn_of_short_horizon(self.minimum_horizon())
+            self._warn_of_short_horizon(self.minimum_horizon)
 
     @property
     def _problem(self) -> LinearProblem:

@@ -66,7 +66,7 @@ class MeanRounding(Replicable):
         super().__post_init__()
         self._set(schedule=self._problem_at(self.horizon).schedule())
         if not self.schedule.batches:
-            self._warn_of_short_horizon(self._useful_horizon_from(self.horizon))
+            self._warn_of_short_horizon(lambda: self._useful_horizon_from(self.horizon))
 
     # -- the algorithm ------------------------------------------------------------------------------------
 

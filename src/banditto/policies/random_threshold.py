@@ -50,7 +50,7 @@ class RandomThreshold(Replicable):
         super().__post_init__()
         self._set(schedule=self._resolved_at(self.horizon))
         if not self._can_drop_at(self.horizon):
-            self._warn_of_short_horizon(self._useful_horizon_from(self.horizon))
+            self._warn_of_short_horizon(lambda: self._useful_horizon_from(self.horizon))
 
     # -- the algorithm ------------------------------------------------------------------------------------
 

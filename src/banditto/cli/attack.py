@@ -1,0 +1,95 @@
+"""`banditto attack`: search for the instance on which a policy replicates worst."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated
+
+import typer
+
+from banditto.cli import parameters
+from banditto.cli.output import (
+    EXIT_CHECK,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    collected_warnings,
+    notices,
+    output_directory,
+    print_json,
+    print_warnings,
+    progress_bars,
+    write_together,
+)
+from banditto.cli.problems import BlankWorld, blank_problem
+from banditto.exact import open_unit
+from banditto.provenance import provenance
+
+FILES = ("attack.json", "protocol.toml")
+Budget = Annotated[
+    str,
+    typer.Option("--pairs-budget", metavar="N", help="Pairs of executions in all: half to search, half to measure."),
+]
+AttackOut = Annotated[
+    str | None, typer.Option("--out", metavar="DIR", help="Write attack.json and protocol.toml there.")
+]
+
+
+def attack(
+    policy: parameters.PolicyArgument,
+    arms: parameters.ArmCount = None,
+    actions: parameters.Actions = None,
+    action_set: parameters.ActionSetOption = None,
+    dimension: parameters.KindDimension = None,
+    normalise: parameters.Normalise = False,
+    horizon: parameters.Horizon = None,
+    rho: parameters.Rho = None,
+    gap: parameters.Gap = None,
+    environment: parameters.KindOption = None,
+    pairs_budget: Budget = "2e5",
+    seed: parameters.Seed = None,
+    confidence: parameters.Confidence = None,
+    jobs: parameters.Jobs = "1",
+    out: AttackOut = None,
+    as_json: parameters.Json = False,
+    quiet: parameters.Quiet = False,
+) -> int:
+    """Search for arms on which a policy breaks its promise, and measure the worst on fresh pairs.
+
+    Exit code 0 when nothing was found, which proves nothing; 3 when the policy is not replicable there.
+    """
+    with collected_warnings() as warnings:
+        world = BlankWorld(arms, actions, action_set, dimension, normalise, environment)
+        problem = blank_problem(policy, world, horizon, rho, seed, gap)
+    if not quiet and not as_json:
+        print_warnings(warnings)
+    from banditto.attacks import attacking  # numerical libraries are loaded once there is work for them
+
+    with output_directory(parameters.folder(out), FILES) as folder:
+        try:
+            with notices(quiet), progress_bars(quiet) as progress:
+                found = attacking.attack(
+                    problem.policy,
+                    pairs_budget=parameters.count(pairs_budget, "pairs_budget"),
+                    rho=problem.rho,
+                    rewards=problem.environment.rewards.kind if environment is not None else None,
+                    seed=problem.seed,
+                    confidence=0.95 if confidence is None else open_unit(confidence, "confidence"),
+                    jobs=parameters.count(jobs, "jobs"),
+                    progress=progress,
+                )
+        except KeyboardInterrupt:
+            sys.stderr.write("banditto: interrupted before the search was finished; nothing to report\n")
+            raise
+        content = found.to_dict() | {"warnings": warnings} | provenance()
+        if folder is not None:
+            texts = json.dumps(content, indent=2, allow_nan=False) + "\n", found.certificate.protocol.to_toml()
+            write_together(folder, dict(zip(FILES, texts, strict=True)))
+    if as_json:
+        print_json(content)
+    else:
+        sys.stdout.write(found.table() + "\n")
+    if found.interrupted:
+        sys.stderr.write("banditto: interrupted; what was found is measured on fewer pairs than the budget has\n")
+        return EXIT_INTERRUPTED
+    return EXIT_OK if found.verdict == "PASS" else EXIT_CHECK

@@ -1,0 +1,68 @@
+"""`banditto calibrate`: the smallest constants that no attack broke; calibrated, not certified."""
+
+from __future__ import annotations
+
+import sys
+
+from banditto.cli import parameters
+from banditto.cli.attack import Budget
+from banditto.cli.output import (
+    EXIT_OK,
+    collected_warnings,
+    notices,
+    print_json,
+    print_warnings,
+    progress_bars,
+)
+from banditto.cli.plan import Save
+from banditto.cli.problems import BlankWorld, blank_problem
+from banditto.cli.saving import place_to_save, save
+from banditto.provenance import provenance
+
+
+def calibrate(
+    policy: parameters.PolicyArgument,
+    arms: parameters.ArmCount = None,
+    actions: parameters.Actions = None,
+    action_set: parameters.ActionSetOption = None,
+    dimension: parameters.KindDimension = None,
+    normalise: parameters.Normalise = False,
+    horizon: parameters.Horizon = None,
+    rho: parameters.Rho = None,
+    gap: parameters.Gap = None,
+    environment: parameters.KindOption = None,
+    pairs_budget: Budget = "2e5",
+    seed: parameters.Seed = None,
+    jobs: parameters.Jobs = "1",
+    save_to: Save = None,
+    as_json: parameters.Json = False,
+    quiet: parameters.Quiet = False,
+) -> int:
+    """Find the smallest constants for which attacks find nothing above rho: calibrated, not certified.
+
+    A guarantee is given up for less regret. Whatever shows the constants says so.
+    """
+    place = place_to_save(save_to)
+    with collected_warnings() as warnings:
+        world = BlankWorld(arms, actions, action_set, dimension, normalise, environment)
+        problem = blank_problem(policy, world, horizon, rho, seed, gap)
+    if not quiet and not as_json:
+        print_warnings(warnings)
+    from banditto import calibration  # numerical libraries are loaded once there is work for them
+
+    with collected_warnings(), notices(quiet), progress_bars(quiet) as progress:
+        found = calibration.calibrate(
+            problem.policy,
+            pairs_budget=parameters.count(pairs_budget, "pairs_budget"),
+            seed=problem.seed,
+            jobs=parameters.count(jobs, "jobs"),
+            progress=progress,
+        )
+    content = found.to_dict() | {"warnings": warnings} | provenance()
+    tried = f"{found.attacks} attacks, {found.instances_tried} instances, {found.pairs_tried} pairs"
+    save(place, f"# {found.label}: {tried}\n{found.protocol.to_toml()}")
+    if as_json:
+        print_json(content)
+    else:
+        sys.stdout.write(found.table() + "\n")
+    return EXIT_OK

@@ -1,0 +1,137 @@
+"""`banditto plan`: what an experiment needs and costs, before it begins."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from banditto.cli import parameters
+from banditto.cli.output import EXIT_OK, output_directory, print_json, progress_bars, write_together
+from banditto.cli.problems import BlankWorld
+from banditto.cli.saving import place_to_save, save
+from banditto.errors import InvalidArgument
+from banditto.exact import open_unit, real
+from banditto.provenance import provenance
+
+if TYPE_CHECKING:
+    from banditto.planning import TrialPlan
+
+FILES = (
+    "plan.json",
+    "protocol.toml",
+    "curves.csv",
+    *(f"figures/{n}.{k}" for n in ("horizon", "regret") for k in ("png", "svg")),
+)
+PlanPolicy = Annotated[
+    str | None,
+    typer.Argument(metavar="[POLICY]", help="A name such as random-threshold:paper (default: the house policy)."),
+]
+PolicyFlag = Annotated[str | None, typer.Option("--policy", metavar="NAME", hidden=True, help="The same as POLICY.")]
+PlanGap = Annotated[
+    str | None, typer.Option("--gap", metavar="X", help="By how much the best arm leads; leave it out to solve for it.")
+]
+PlanRho = Annotated[
+    str | None, typer.Option("--rho", metavar="X", help="Allowed probability that two runs differ; may be left out.")
+]
+PlanHorizon = Annotated[str | None, typer.Option("--horizon", metavar="N", help="Pulls in all; may be left out.")]
+RegretOption = Annotated[
+    str | None, typer.Option("--regret", metavar="X", help="Expected regret that is allowed; then leave out two.")
+]
+Resolve = Annotated[
+    str, typer.Option("--resolve", metavar="X", help="How likely arms that are a gap worse must be dropped in time.")
+]
+By = Annotated[str, typer.Option("--by", metavar="X", help="In time: before this share of the horizon is spent.")]
+PlanOut = Annotated[
+    str | None, typer.Option("--out", metavar="DIR", help="Write plan.json, protocol.toml, and curves over rho there.")
+]
+Save = Annotated[str | None, typer.Option("--save", metavar="FILE", help="Write the protocol there (.toml).")]
+
+
+def plan(
+    policy: PlanPolicy = None,
+    policy_flag: PolicyFlag = None,
+    arms: parameters.ArmCount = None,
+    gap: PlanGap = None,
+    rho: PlanRho = None,
+    horizon: PlanHorizon = None,
+    regret: RegretOption = None,
+    resolve: Resolve = "0.95",
+    by: By = "0.5",
+    actions: parameters.Actions = None,
+    action_set: parameters.ActionSetOption = None,
+    dimension: parameters.KindDimension = None,
+    normalise: parameters.Normalise = False,
+    environment: parameters.KindOption = None,
+    seed: parameters.Seed = None,
+    out: PlanOut = None,
+    save_to: Save = None,
+    as_json: parameters.Json = False,
+    quiet: parameters.Quiet = False,
+) -> int:
+    """Solve for the one of gap, rho and horizon that is left out, and say what the experiment will cost.
+
+    Feasible is what drops every arm that is a gap worse than the best in time, on arms that are all a gap worse.
+    """
+    if policy is not None and policy_flag not in (None, policy):
+        raise InvalidArgument("--policy", policy_flag, f"{policy}, which was named already, or none")
+    place = place_to_save(save_to)
+    world = BlankWorld(arms, actions, action_set, dimension, normalise, environment).built()
+    from banditto import planning  # numerical libraries are loaded once there is work for them
+
+    with output_directory(parameters.folder(out), FILES) as folder:
+        with _spinner(quiet) as tell:
+            found = planning.plan(
+                arms=len(world.means) or None,
+                gap=None if gap is None else real(gap, "gap"),
+                rho=None if rho is None else open_unit(rho, "rho"),
+                horizon=None if horizon is None else parameters.count(horizon, "horizon"),
+                regret=None if regret is None else real(regret, "regret"),
+                policy=policy or policy_flag,
+                actions=getattr(world, "actions", None),
+                environment=environment or "bernoulli",
+                resolve=open_unit(resolve, "resolve"),
+                by=open_unit(by, "by"),
+                seed=0 if seed is None else parameters.count(seed, "seed"),
+                progress=tell,
+            )
+        content = found.to_dict() | provenance()
+        save(place, found.protocol.to_toml())
+        if folder is not None:
+            with progress_bars(quiet) as progress:
+                write_together(folder, _files(found, content, progress))
+    if as_json:
+        print_json(content)
+    else:
+        sys.stdout.write(found.table() + "\n")
+    return EXIT_OK
+
+
+def _files(found: TrialPlan, content: dict[str, Any], progress: Any) -> dict[str, str | bytes]:
+    from banditto.planning.curves import CurvePoint, price_curves
+    from banditto.report.prices import price_files
+    from banditto.report.style import LOOKS
+
+    points = price_curves(found.question, found.gap, seed=found.seed, progress=progress)
+    here = CurvePoint(found.question.policy, found.rho, found.horizon, found.regret.mean)
+    texts: dict[str, str | bytes] = {
+        "plan.json": json.dumps(content, indent=2, allow_nan=False) + "\n",
+        "protocol.toml": found.protocol.to_toml(),
+    }
+    return texts | price_files(points, here, LOOKS["light", "wide"])
+
+
+@contextmanager
+def _spinner(quiet: bool) -> Iterator[Callable[[str], None] | None]:
+    """What is being tried, on a terminal's stderr."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("plan") as status:
+        yield lambda line: status.update(f"plan: {line}")

@@ -1,0 +1,65 @@
+"""The price of replicability as a curve: for each policy, what horizon and what regret a smaller rho costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from banditto import policies
+from banditto.environment import LinearEnvironment
+from banditto.planning.planner import Effort, Planner, Settled
+from banditto.planning.questions import AIMED, Question
+
+RHOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
+_EFFORT, _AIMED_EFFORT = Effort(2048, 1.3, 1.02), Effort(8192, 1.03, 1.005)
+_LINEAR_EFFORT = Effort(512, 2.0, 1.05)
+
+CurveProgress = Callable[[str, int, int], None]
+
+
+class CurvePoint(NamedTuple):
+    """The shortest horizon that keeps the plan's promise, and the expected regret there."""
+
+    policy: str
+    rho: float
+    horizon: int
+    regret: float
+
+
+def policies_for(question: Question) -> list[str]:
+    """Every replicable policy that the problem allows, and the paper's constants for comparison."""
+    blank = question.blank()
+    linear = isinstance(blank, LinearEnvironment)
+    names = [
+        name
+        for name, entry in policies.REGISTRY.items()
+        if entry.linear == linear and (entry.any_set or blank.means) and name != "net-threshold"
+    ]
+    names = names if linear else [*names, "random-threshold:paper"]
+    return names if question.policy in names else [question.policy, *names]
+
+
+def price_curves(
+    question: Question,
+    gap: float,
+    *,
+    rhos: Sequence[float] = RHOS,
+    seed: int = 0,
+    progress: CurveProgress | None = None,
+) -> list[CurvePoint]:
+    """One point for each policy and rho; those for which no horizon is long enough are left out."""
+    names, tell = policies_for(question), progress or (lambda name, done, total: None)
+    linear = isinstance(question.blank(), LinearEnvironment)
+    points = []
+    for name in names:
+        effort = _LINEAR_EFFORT if linear else _AIMED_EFFORT if name == AIMED else _EFFORT
+        planner = Planner(replace(question, policy=name), seed, lambda line: None, effort)
+        for number, rho in enumerate(rhos):
+            tell(name, number, len(rhos))
+            horizon = planner.horizon(gap, rho, effort.finest)
+            rehearsal = None if horizon is None else planner.rehearsal(Settled(gap, rho, horizon))
+            if horizon is not None and rehearsal is not None:
+                points.append(CurvePoint(name, rho, horizon, float(rehearsal.regrets.mean())))
+        tell(name, len(rhos), len(rhos))
+    return points

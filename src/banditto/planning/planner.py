@@ -1,0 +1,234 @@
+"""The planner: feasible or not, by rehearsal, and what that leaves for the one or two numbers that are open."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from banditto.environment import Environment, LinearEnvironment
+from banditto.errors import BandittoError, InvalidArgument
+from banditto.exact import open_unit
+from banditto.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
+from banditto.intervals import lower_limit
+from banditto.planning.questions import Question
+from banditto.planning.rehearsal import Rehearsal, rehearse
+from banditto.planning.solving import FINEST, first_on_ladder, near, rounded_up, smallest
+
+LEAST_RHO, LARGEST_RHO = 1e-5, 0.98
+COARSE = 1.01  # what is good enough on the way to an answer
+_DOUBT = 1e-3  # that a promise which a rehearsal kept does not hold
+_NARROWEST = 1e-5  # gap, of the widest
+_RHO_STEP, _GAP_STEP, _NEAR = 1.5, 1.08, 1.03
+
+Progress = Callable[[str], None]
+
+
+class Open(NamedTuple):
+    """Gap, rho and horizon, None for what is to be solved for; and the budget of regret, if there is one."""
+
+    gap: float | None
+    rho: float | None
+    horizon: int | None
+    regret: float | None = None
+
+
+class Settled(NamedTuple):
+    """Gap, rho and horizon of a plan."""
+
+    gap: float
+    rho: float
+    horizon: int
+
+
+class Effort(NamedTuple):
+    """How many executions a rehearsal has, how far apart horizons are tried, and how fine the answer is."""
+
+    executions: int
+    step: float
+    finest: float
+
+
+class Planner:
+    """Solves for what is open; every rehearsal has the same coins and the same noise."""
+
+    def __init__(self, question: Question, seed: int, tell: Progress, effort: Effort | None = None) -> None:
+        self.question, self.seed, self.tell = question, seed, tell
+        self.effort = effort or effort_for(question)
+        self.widest = question.widest
+        self._known: dict[Settled, Rehearsal | None] = {}
+        self._last_gap: float | None = None
+
+    def settled(self, numbers: Open) -> Settled:
+        """The numbers with nothing open; where that cannot be, an error that says what could be."""
+        gap, rho, horizon, regret = numbers
+        if regret is not None:
+            return self._within(numbers, regret)
+        finest = self.effort.finest
+        if gap is not None and rho is not None:
+            length = self.horizon(gap, rho, finest)
+            if length is None:
+                raise self._no_horizon(gap, rho)
+            return Settled(_digits(gap), _digits(rho), length)
+        assert horizon is not None, "exactly one is open"
+        if gap is not None:
+            share = self.rho(gap, horizon, finest)
+            if share is None:
+                raise self._too_short(horizon, gap=gap)
+            return Settled(_digits(gap), _digits(share), horizon)
+        assert rho is not None, "exactly one is open"
+        lead = self.gap(rho, horizon, finest)
+        if lead is None:
+            raise self._too_short(horizon, rho=rho)
+        return Settled(_digits(lead), _digits(rho), horizon)
+
+    # -- one number is open -------------------------------------------------------------------------------------
+
+    def horizon(self, gap: float, rho: float, finest: float = COARSE) -> int | None:
+        """The shortest horizon."""
+        blank = self.question.blank()
+        shortest = max(SHORTEST_HORIZON, len(blank.means), int((blank.rewards.sigma / gap) ** 2))
+        low, guess = min(shortest, LONGEST_HORIZON), self.question.likely_horizon(gap, rho)
+
+        def feasible(length: float) -> bool:
+            return self.feasible(gap, rho, rounded_up(length))
+
+        if guess is not None:
+            found = near(feasible, max(guess, low), low, LONGEST_HORIZON, _NEAR, finest)
+        else:
+            found = first_on_ladder(feasible, low, LONGEST_HORIZON, self.effort.step, finest)
+        return None if found is None else rounded_up(found)
+
+    def rho(self, gap: float, horizon: int, finest: float = COARSE) -> float | None:
+        """The smallest rho."""
+
+        def feasible(rho: float) -> bool:
+            return self.feasible(gap, rho, horizon)
+
+        if self.question.promised:  # with a large rho such a policy explores too little to be right
+            return first_on_ladder(feasible, LEAST_RHO, LARGEST_RHO, _RHO_STEP, finest)
+        return smallest(feasible, LEAST_RHO, LARGEST_RHO, finest)
+
+    def gap(self, rho: float, horizon: int, finest: float = COARSE) -> float | None:
+        """The narrowest gap."""
+        low, high = _NARROWEST * self.widest, self.widest
+
+        def feasible(gap: float) -> bool:
+            return self.feasible(gap, rho, horizon)
+
+        if self._last_gap is not None:  # whoever asks again asks for something similar
+            found = near(feasible, self._last_gap, low, high, _GAP_STEP, finest)
+        else:
+            found = smallest(feasible, low, high, finest)
+        self._last_gap = found
+        return found
+
+    def feasible(self, gap: float, rho: float, horizon: int) -> bool:
+        """Whether the promise is kept, with little doubt."""
+        rehearsal = self.rehearsal(Settled(_digits(gap), _digits(rho), horizon))
+        if rehearsal is None:
+            return False
+        executions = rehearsal.regrets.size
+        kept = round(rehearsal.resolved(self.question.by) * executions)
+        return lower_limit(kept, executions, _DOUBT) >= self.question.resolve
+
+    def rehearsal(self, numbers: Settled) -> Rehearsal | None:
+        """A policy for these numbers, played on the plan's instance; None where there is no such policy."""
+        if numbers not in self._known:
+            gap, rho, horizon = numbers
+            self.tell(f"rehearsal {len(self._known) + 1}: gap {gap:.4g}, rho {rho:.4g}, horizon {horizon:,}")
+            try:
+                policy = self.question.made(gap=gap, rho=rho, horizon=horizon)
+                self._known[numbers] = self.played(policy, self.question.instance(gap), gap)
+            except InvalidArgument:  # a rho that is too small for the horizon, a net that is too fine
+                self._known[numbers] = None
+        return self._known[numbers]
+
+    def played(self, policy: Any, instance: Environment, gap: float) -> Rehearsal:
+        """Any policy on an instance."""
+        return rehearse(policy, instance, gap, self.effort.executions, self.seed)
+
+    # -- two numbers are open, and there is a budget of regret ----------------------------------------------------
+
+    def _within(self, numbers: Open, budget: float) -> Settled:
+        """The smallest rho, or if that is given the narrowest gap, at which the plan's regret is within the budget."""
+        gap, rho, horizon, _ = numbers
+
+        def solved(value: float) -> Settled | None:
+            found: float | None
+            if horizon is not None:  # and rho is varied
+                found = self.gap(value, horizon)
+                return None if found is None else Settled(found, value, horizon)
+            lead, share = (value, rho) if rho is not None else (gap, value)
+            assert lead is not None
+            length = self.horizon(lead, share)
+            return None if length is None else Settled(lead, share, length)
+
+        def regret(value: float) -> float | None:
+            found = solved(value)
+            rehearsal = (
+                None if found is None else self.rehearsal(Settled(_digits(found[0]), _digits(found[1]), found[2]))
+            )
+            return None if rehearsal is None else float(rehearsal.regrets.mean())
+
+        def affordable(value: float) -> bool:
+            lost = regret(value)
+            return lost is not None and lost <= budget
+
+        low, high = (LEAST_RHO, LARGEST_RHO) if rho is None else (_NARROWEST * self.widest, self.widest)
+        value = smallest(affordable, low, high, COARSE)
+        if value is None:
+            least, name = regret(high), "rho" if rho is None else "gap"
+            if least is None:
+                raise self._too_short(horizon or LONGEST_HORIZON, gap=gap, rho=rho)
+            raise InvalidArgument("regret", budget, f"at least {least:.4g}, which {name} = {high:.3g} would cost")
+        found = solved(value)
+        assert found is not None, "it was affordable"
+        return Settled(_digits(found.gap), _digits(found.rho), found.horizon)
+
+    # -- what would be possible ------------------------------------------------------------------------------------
+
+    def _no_horizon(self, gap: float, rho: float) -> BandittoError:
+        offers = []
+        if (narrowest := self.gap(rho, LONGEST_HORIZON)) is not None:
+            offers.append(f"a gap of at least {narrowest:.3g}")
+        if (least := self.rho(gap, LONGEST_HORIZON)) is not None:
+            offers.append(f"rho of at least {least:.3g}")
+        return self._refusal("gap", f"{gap:g} with rho = {rho:g}, for which no horizon is long enough", offers)
+
+    def _too_short(self, horizon: int, gap: float | None = None, rho: float | None = None) -> BandittoError:
+        offers = []
+        lead, share = gap or self.widest, rho or LARGEST_RHO
+        if (shortest := self.horizon(lead, share)) is not None:
+            offers.append(f"at least {shortest:,} (gap {lead:.3g}, rho {share:.3g})")
+        if gap is not None and (narrowest := self.gap(share, horizon)) is not None:
+            offers.append(f"a gap of at least {narrowest:.3g}")
+        if rho is not None and (least := self.rho(lead, horizon)) is not None:
+            offers.append(f"rho of at least {least:.3g}")
+        what = f"a gap of {gap:g}, whatever rho is" if gap is not None else "any gap"
+        return self._refusal("horizon", f"{horizon:,}, too short for {what}", offers)
+
+    def _refusal(self, argument: str, given: str, offers: list[str]) -> BandittoError:
+        return InvalidArgument(argument, given, "; or ".join(offers) or f"another policy than {self.question.policy}")
+
+
+def effort_for(question: Question) -> Effort:
+    """More for what is quick: constants that are searched for and designs take their time."""
+    blank = question.blank()
+    fewest = math.ceil(1.5 * math.log(_DOUBT) / math.log(question.resolve))  # else no rehearsal could be good enough
+    if isinstance(blank, LinearEnvironment):
+        return Effort(max(1024, fewest), 2.0, 1.01) if blank.means else Effort(max(192, fewest), 2.0, 1.02)
+    return Effort(max(8192, fewest), 1.15, FINEST)
+
+
+def checked_share(value: Any, name: str) -> float:
+    """A probability within the range that is planned for."""
+    share = open_unit(value, name)
+    if not LEAST_RHO <= share <= LARGEST_RHO:
+        raise InvalidArgument(name, value, f"a number from {LEAST_RHO:g} to {LARGEST_RHO:g}")
+    return share
+
+
+def _digits(value: float) -> float:
+    """Six digits: nobody wants to publish more."""
+    return float(f"{value:.6g}")

@@ -1,0 +1,156 @@
+"""Plan: what an experiment will need and cost, before the first pull.
+
+Of gap, rho and horizon one is left out and solved for. With a budget of regret a second one may be left out. A plan is
+feasible when, on its instance, every arm that is `gap` worse than the best is dropped with probability `resolve` before
+the share `by` of the horizon is spent; that is measured by rehearsals, and stands with 99.9% confidence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from banditto import policies
+from banditto.catalogue import protocol_of
+from banditto.certification import Regret
+from banditto.coins import LARGEST_SEED
+from banditto.environment import Environment
+from banditto.errors import InvalidArgument
+from banditto.exact import integer, open_unit, real
+from banditto.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
+from banditto.linear.problem import checked_actions
+from banditto.planning.planner import Effort, Open, Planner, Progress, Settled, checked_share
+from banditto.planning.questions import AIMED, AIMED_LINEAR, Question
+from banditto.planning.rehearsal import Rehearsal
+from banditto.planning.result import TrialPlan
+
+MOST_SURE = 0.9999  # more would take too many rehearsals
+
+
+def plan(
+    *,
+    arms: int | None = None,
+    gap: float | None = None,
+    rho: float | None = None,
+    horizon: int | None = None,
+    regret: float | None = None,
+    policy: str | None = None,
+    actions: Any = None,
+    environment: str = "bernoulli",
+    resolve: float = 0.95,
+    by: float = 0.5,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> TrialPlan:
+    """Solve for the one of gap, rho and horizon that is left out, and say what the experiment will cost.
+
+    With `regret`, the most that may be lost in expectation, leave out two of the three. `policy` is a name such as
+    `random-threshold:paper`; the default is the house policy. Linear problems have `actions` instead of `arms`.
+    """
+    question = asked(policy, arms, actions, environment, resolve, by)
+    seed = integer(seed, "seed", 0, LARGEST_SEED)
+    numbers = _checked(question, gap, rho, horizon, regret)
+    planner = Planner(question, seed, progress or (lambda line: None))
+    return answered(planner, planner.settled(numbers))
+
+
+def asked(policy: str | None, arms: int | None, actions: Any, environment: str, resolve: float, by: float) -> Question:
+    """What a plan is about, checked."""
+    question = Question(
+        policy=policy or (AIMED if actions is None else AIMED_LINEAR),
+        arms=arms,
+        actions=None if actions is None else checked_actions(actions),
+        environment=environment,
+        resolve=open_unit(resolve, "resolve"),
+        by=open_unit(by, "by"),
+    )
+    if actions is not None and not question.entry.linear:
+        allowed = "one that uses features: " + ", ".join(
+            name for name, entry in policies.REGISTRY.items() if entry.linear
+        )
+        raise InvalidArgument("policy", question.policy, allowed)
+    if question.resolve > MOST_SURE:
+        raise InvalidArgument("resolve", resolve, f"a number between 0 and {MOST_SURE:g}")
+    question.made(gap=question.widest / 2.0, rho=0.5, horizon=10**6)  # raises for a policy that is not for this
+    return question
+
+
+def _checked(
+    question: Question, gap: float | None, rho: float | None, horizon: int | None, regret: float | None
+) -> Open:
+    widest = question.widest
+    if gap is not None:
+        gap = real(gap, "gap", f"a number above 0 and at most {widest:.4g}")
+        if not 1e-6 * widest <= gap <= widest:
+            raise InvalidArgument("gap", gap, f"a number from {1e-6 * widest:.4g} to {widest:.4g}")
+    if horizon is not None:
+        horizon = integer(horizon, "horizon", max(SHORTEST_HORIZON, len(question.blank().means)), LONGEST_HORIZON)
+    if regret is not None and (regret := real(regret, "regret", "a number above 0")) <= 0.0:
+        raise InvalidArgument("regret", regret, "a number above 0")
+    numbers = Open(gap, None if rho is None else checked_share(rho, "rho"), horizon, regret)
+    known = [name for name in ("gap", "rho", "horizon") if getattr(numbers, name) is not None]
+    if len(known) != (2 if regret is None else 1):
+        given = " and ".join(known) or "none of gap, rho and horizon"
+        allowed = "two of gap, rho and horizon (the third is solved for), or one of them and regret"
+        raise InvalidArgument("plan", given if regret is None else f"{given} and regret", allowed)
+    return numbers
+
+
+def answered(planner: Planner, numbers: Settled) -> TrialPlan:
+    """The whole answer: what the plan will do and cost, and what others would."""
+    question, (gap, rho, horizon) = planner.question, numbers
+    policy, instance = question.made(gap=gap, rho=rho, horizon=horizon), question.instance(gap)
+    planner.tell("the answer")
+    rehearsal = planner.played(policy, instance, gap)
+    guarantee, constants = policy.guarantee(), policy.settings().get("constants")
+    return TrialPlan(
+        question=question,
+        policy=policy,
+        constants=None if constants is None else str(constants),
+        gap=gap,
+        rho=rho,
+        horizon=horizon,
+        instance=instance,
+        resolved=rehearsal.resolved(question.by),
+        regret=_regret(rehearsal),
+        exploration_pulls=float(rehearsal.decided.mean()),
+        bound=guarantee.total if guarantee.holds else None,
+        paper_regret=_others_regret(planner, question.papers, numbers, instance),
+        paper_horizon=_papers_horizon(planner, numbers),
+        ordinary_regret=_others_regret(planner, question.ordinary, numbers, instance),
+        executions=rehearsal.regrets.size,
+        seed=planner.seed,
+        protocol=protocol_of(policy, seed=planner.seed, arms=len(instance.means), horizon=horizon, rho=rho),
+    )
+
+
+def _others_regret(planner: Planner, spec: str | None, numbers: Settled, instance: Environment) -> float | None:
+    """Expected regret of another policy on the same instance; None if it cannot be made for it."""
+    if spec is None:
+        return None
+    planner.tell(f"the same with {spec}")
+    try:
+        other = planner.question.other(spec, gap=numbers.gap, rho=numbers.rho, horizon=numbers.horizon)
+    except InvalidArgument:  # a net that is too fine for this horizon
+        return None
+    return float(planner.played(other, instance, numbers.gap).regrets.mean())
+
+
+def _papers_horizon(planner: Planner, numbers: Settled) -> int | None:
+    """The shortest horizon, about, at which the paper's constants would keep the same promise."""
+    question = replace(planner.question, policy=planner.question.papers)
+    if not question.blank().means:  # a design for every execution: that would take too long for a comparison
+        return None
+    others = Planner(question, planner.seed, planner.tell, Effort(1024, 1.3, 1.05))
+    return others.horizon(numbers.gap, numbers.rho, 1.05)
+
+
+def _regret(rehearsal: Rehearsal) -> Regret:
+    """Mean, and an interval that holds 95% of all runs and, with four standard errors to spare, the mean."""
+    regrets = rehearsal.regrets
+    mean = float(regrets.mean())
+    reach = 4.0 * float(regrets.std(ddof=1)) / float(np.sqrt(regrets.size))
+    low, high = (float(value) for value in np.quantile(regrets, [0.025, 0.975]))
+    return Regret(mean, (max(min(low, mean - reach), 0.0), max(high, mean + reach)), float(regrets.max()))

@@ -1,0 +1,123 @@
+"""What a plan is about: a policy, a kind of problem, and the instance on which its promises are made.
+
+The instance of a plan is the least favourable one in which the best arm leads every other by `gap`: all others are
+exactly `gap` worse. Rewards in [0, 1] are Bernoulli with means around 1/2, where their variance is largest, and the
+best arm is the last one, so that nothing is won by playing the first.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from banditto import policies
+from banditto.aiming import Aim, best_aim
+from banditto.attacks.linear_spaces import LinearSpace
+from banditto.catalogue import blank_environment, build_environment, build_policy, load_class, lookup, takes_option
+from banditto.environment import Environment, LinearEnvironment
+from banditto.errors import InvalidArgument
+from banditto.horizons import LONGEST_HORIZON
+from banditto.linear.problem import usual_centre
+from banditto.policy import AnyPolicy, Policy
+from banditto.registry import Entry
+from banditto.replicable import without_warnings
+from banditto.tuning import Problem
+
+AIMED = "certified-elimination"  # its constants are made for the plan
+AIMED_LINEAR = "certified-linear"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """A policy by name, the number of arms or the actions, the kind of rewards, and the promise."""
+
+    policy: str
+    arms: int | None
+    actions: Any
+    environment: str
+    resolve: float
+    by: float
+
+    @property
+    def entry(self) -> Entry:
+        """The policy's line in the registry."""
+        return lookup(self.policy.partition(":")[0], policies.REGISTRY, "policy")
+
+    def blank(self) -> Environment:
+        """Rewards of this kind, with nothing to tell apart."""
+        return blank_environment(self.environment, self.arms, self.actions)
+
+    @property
+    def widest(self) -> float:
+        """The widest gap that an instance can have."""
+        blank = self.blank()
+        if isinstance(blank, LinearEnvironment):
+            return self._space(blank).widest_lead()
+        return 0.98 if blank.rewards.kind == "bounded" else 20.0 * blank.rewards.sigma
+
+    def instance(self, gap: float) -> Environment:
+        """The environment in which the best arm leads all others by exactly `gap`, or by at least that."""
+        blank = self.blank()
+        if isinstance(blank, LinearEnvironment):
+            return self._space(blank).leading_by(gap)
+        middle = 0.5 if blank.rewards.kind == "bounded" else 0.0
+        arms = len(blank.means)
+        return build_environment(self.environment, [middle - gap / 2.0] * (arms - 1) + [middle + gap / 2.0])
+
+    def _space(self, blank: LinearEnvironment) -> LinearSpace:
+        return LinearSpace(blank.actions, blank.rewards, usual_centre(blank.rewards), ())
+
+    def made(self, *, gap: float, rho: float, horizon: int) -> Policy[Any]:
+        """The policy for these numbers."""
+        made = self.other(self.policy, gap=gap, rho=rho, horizon=horizon)
+        if not isinstance(made, Policy):
+            raise InvalidArgument("policy", self.policy, "a replicable policy: " + ", ".join(policies.REGISTRY))
+        return made
+
+    def other(self, spec: str, *, gap: float, rho: float, horizon: int) -> AnyPolicy:
+        """Another policy for the same problem."""
+        blank = self.blank()
+        with without_warnings():  # whether it is long enough is what we are asking
+            if spec == AIMED:
+                aim = Aim(gap, self.resolve, self.by)
+                kind, (rewards, sigma) = load_class(policies.REGISTRY[AIMED]), blank.rewards
+                known = {"arms": len(blank.means), "horizon": horizon, "rho": rho, "rewards": rewards, "sigma": sigma}
+                aimed: Policy[Any] = kind.planned(aim, **known)
+                return aimed
+            arms, lead = len(blank.means), gap if takes_option(spec, "gap") else None
+            return build_policy(spec, arms=arms, horizon=horizon, rho=rho, environment=blank, gap=lead)
+
+    def likely_horizon(self, gap: float, rho: float) -> float | None:
+        """About the shortest horizon, where constants are aimed and say what they will spend."""
+        if self.policy != AIMED:
+            return None
+        length = 1e6
+        for _ in range(3):  # it depends on itself through logarithms alone
+            blank = self.blank()
+            problem = Problem(len(blank.means), math.ceil(length), rho, blank.rewards, gap)
+            length = min(best_aim(problem, Aim(gap, self.resolve, self.by)).spending / self.by, LONGEST_HORIZON)
+        return length
+
+    @property
+    def promised(self) -> bool:
+        """Whether the policy relies on the gap."""
+        return "gap" in self.entry.options
+
+    @property
+    def papers(self) -> str:
+        """The paper's algorithm for this problem with the paper's constants, which the plan is compared with."""
+        name = self.policy.partition(":")[0]
+        if "paper" in self.entry.constants:
+            return f"{name}:paper"
+        if not self.entry.linear:
+            return "random-threshold:paper"
+        return "linear-threshold:paper" if self.blank().means else "least-squares-rounding:paper"
+
+    @property
+    def ordinary(self) -> str | None:
+        """A policy that works in batches but is not replicable; none for infinitely many actions."""
+        blank = self.blank()
+        if not blank.means:
+            return None
+        return "phased-elimination" if isinstance(blank, LinearEnvironment) else "batched-elimination"

@@ -1,0 +1,138 @@
+"""What a plan says: the numbers, the price, the batches, and the protocol to run it by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from banditto.certification import Regret
+from banditto.environment import Environment
+from banditto.planning.questions import Question
+from banditto.policy import Policy
+from banditto.protocol import Protocol
+from banditto.text import html_table, short, text_table
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialPlan:
+    """An experiment before it begins.
+
+    `regret` is its expected pseudo-regret on `instance`, with an interval that holds 95% of all runs and the mean.
+    `exploration_pulls` is the mean number of pulls after which no arm that is `gap` worse is pulled again.
+    """
+
+    question: Question
+    policy: Policy[Any]
+    constants: str | None
+    gap: float
+    rho: float
+    horizon: int
+    instance: Environment
+    resolved: float
+    regret: Regret
+    exploration_pulls: float
+    bound: float | None
+    paper_regret: float | None
+    paper_horizon: int | None
+    ordinary_regret: float | None
+    executions: int
+    seed: int
+    protocol: Protocol
+
+    @property
+    def ratio_to_paper(self) -> float | None:
+        """Regret, divided by that of the paper's algorithm with the paper's constants at the same horizon."""
+        return _ratio(self.regret.mean, self.paper_regret)
+
+    @property
+    def ratio_to_nonreplicable(self) -> float | None:
+        """Regret, divided by that of a policy that works in batches and is not replicable."""
+        return _ratio(self.regret.mean, self.ordinary_regret)
+
+    @property
+    def arms(self) -> int:
+        """How many arms there are; 0 for infinitely many actions."""
+        return len(self.instance.means)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "policy": self.policy.name,
+            "constants": self.constants,
+            "arms": self.arms,
+            "gap": self.gap,
+            "rho": self.rho,
+            "horizon": self.horizon,
+            "resolve": self.question.resolve,
+            "by": self.question.by,
+            "resolved": self.resolved,
+            "expected_regret": self.regret.mean,
+            "regret_interval": list(self.regret.interval),
+            "exploration_pulls": self.exploration_pulls,
+            "bound": self.bound,
+            "ratio_to_paper": self.ratio_to_paper,
+            "paper_policy": self.question.papers,
+            "paper_horizon": self.paper_horizon,
+            "ratio_to_nonreplicable": self.ratio_to_nonreplicable,
+            "nonreplicable_policy": self.question.ordinary,
+            "batches": self.policy.describe().to_dict()["batches"],
+            "instance": self.instance.to_dict(),
+            "executions": self.executions,
+            "seed": self.seed,
+            "digest": self.protocol.digest,
+        }
+
+    def rows(self) -> list[tuple[str, str]]:
+        """What a reader wants to know, label by label."""
+        low, high = self.regret.interval
+        name = self.policy.name if self.constants is None else f"{self.policy.name}, {self.constants} constants"
+        means = self.instance.means
+        what = f"{self.arms} arms" if means else "infinitely many actions"
+        share = self.exploration_pulls / self.horizon
+        return [
+            ("policy", name),
+            (
+                "instance",
+                f"{what}, the best one {self.gap:g} better than {'every other' if means else 'what is dropped'}",
+            ),
+            ("rho", f"{self.rho:g}: two runs differ with at most this probability"),
+            ("horizon", f"{self.horizon:,} pulls"),
+            (
+                "resolved",
+                f"{self.resolved:.3f} of runs drop every arm that is {self.gap:g} worse before {self.question.by:.0%} "
+                f"of the horizon (asked for: {self.question.resolve:g})",
+            ),
+            ("exploration", f"{self.exploration_pulls:,.0f} pulls on average, {share:.0%} of the horizon"),
+            ("expected regret", f"{short(self.regret.mean)} (95% of runs: {short(low)} to {short(high)})"),
+            ("proved bound", "none" if self.bound is None else f"{self.bound:.4g}"),
+            ("against", _times(self.ratio_to_nonreplicable, self.question.ordinary, "not replicable")),
+            ("against", _times(self.ratio_to_paper, self.question.papers, "the paper's constants") + self._longer()),
+            ("digest", self.protocol.digest),
+        ]
+
+    def _longer(self) -> str:
+        if self.paper_horizon is None:
+            return ""
+        return f"; it would keep this promise from {self.paper_horizon:,} pulls on"
+
+    def table(self) -> str:
+        """The rows, and below them the batches, as plain text."""
+        described = self.policy.describe()
+        return f"{text_table(('plan', ''), self.rows())}\n\n{text_table(described.header, described.rows)}"
+
+    def _repr_html_(self) -> str:
+        described = self.policy.describe()
+        return html_table(("plan", ""), self.rows()) + html_table(described.header, described.rows)
+
+
+def _ratio(regret: float, other: float | None) -> float | None:
+    return None if other is None or other <= 0.0 else regret / other
+
+
+def _times(ratio: float | None, name: str | None, what: str) -> str:
+    if name is None or ratio is None:
+        return f"none ({what})" if name is None else f"{name} ({what}): it has no regret, or cannot be made for this"
+    return f"{name} ({what}): {short(ratio)} times its regret"

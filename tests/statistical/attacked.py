@@ -1,0 +1,51 @@
+"""What the calibrated tests of attacks share: policies on problems where arms are dropped, and one with a fault."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import banditto as bd
+from banditto.arrays import FloatArray
+from banditto.coins import Coins
+from banditto.policies.certified_elimination import State
+from banditto.policy import Policy
+
+ARMS = (2, 3, 5, 10)
+RHOS = (0.05, 0.1, 0.3)
+
+# horizons of at least ten times the smallest at which an arm can be dropped (asserted), with few batches
+HORIZONS: dict[Any, dict[int, int]] = {
+    bd.CertifiedElimination: {2: 10**6, 3: 10**6, 5: 10**6, 10: 10**6},
+    bd.RandomThreshold: {2: 10**6, 3: 10**7, 5: 10**8, 10: 10**9},
+    bd.MeanRounding: {2: 10**6, 3: 10**6, 5: 10**7, 10: 10**8},
+}
+NAMES = {kind.name: kind for kind in HORIZONS}
+
+
+def made(name: str, arms: int, rho: float, **more: Any) -> Policy[Any]:
+    kind = NAMES[name]
+    policy: Policy[Any] = kind(arms=arms, horizon=HORIZONS[kind][arms], rho=rho, **more)
+    minimum = policy.minimum_horizon()
+    assert minimum is not None
+    assert policy.horizon >= 10 * minimum
+    return policy
+
+
+class MostlyShared(bd.CertifiedElimination):
+    """A planted fault: in one of a hundred decisions an execution takes a coin that the other one does not see.
+
+    Which one, a hash of its own totals says. So two executions share 99% of their coins, and nobody would notice who
+    looks at one execution, or at a pair that is easy to decide.
+    """
+
+    def decide(self, state: State, totals: FloatArray, coins: Coins) -> State:
+        """The intact decision, and in some rows that of another seed."""
+        intact = super().decide(state, totals, coins)
+        other = super().decide(state, totals, Coins(coins.seed ^ 1, coins.start, coins.count))
+        weights = np.arange(1, self.arms + 1) * 2_654_435_761
+        words = (np.asarray(totals).astype(np.int64) * weights).sum(axis=1) % 1_000_003
+        odd = (words * 48_271 % 1_000_003 < 10_000)[:, np.newaxis]
+        mixed = [np.where(odd, new, old) for new, old in zip(other[1:], intact[1:], strict=True)]
+        return State(intact.batch, *mixed)
