@@ -26,7 +26,7 @@ from tests import test_actions, test_bit_identity, test_design
 from tests.statistical import test_mean_rounding, test_random_threshold
 from tests.statistical.hard import PAIRS, RHO
 
-from docs import linear
+from docs import linear, prices
 
 BLUE, ORANGE, GREY = "#0072B2", "#E69F00", "#8C8C8C"
 
@@ -332,6 +332,9 @@ def main() -> None:
     demo_ribbons(DOCS / "figures" / "ribbons.png")
     for (page, name), table in linear.TABLES.items():
         between(DOCS / f"{page}.md", name, table())
+    for name, table in prices.TABLES.items():
+        between(DOCS / "cost.md", name, table())
+    prices.cost_figures(DOCS / "figures")
     for page, draw in linear.FIGURES.items():
         draw(DOCS / "figures" / f"{page}.png")
 

@@ -57,7 +57,7 @@ def test_python_examples_run(page: Path) -> None:
         subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, capture_output=True, timeout=120)
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/attack.md", "docs/compare.md", "docs/design.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/attack.md", "docs/compare.md", "docs/cost.md", "docs/design.md"])
 def test_command_lines_run(name: str, tmp_path: Path) -> None:
     (tmp_path / "arms.csv").write_text("0.9,0.1\n0.2,0.7\n-0.5,0.5\n")
     text = (ROOT / name).read_text(encoding="utf-8")

@@ -58,8 +58,8 @@ def price_curves(
         for number, rho in enumerate(rhos):
             tell(name, number, len(rhos))
             horizon = planner.horizon(gap, rho, effort.finest)
-            rehearsal = None if horizon is None else planner.rehearsal(Settled(gap, rho, horizon))
-            if horizon is not None and rehearsal is not None:
-                points.append(CurvePoint(name, rho, horizon, float(rehearsal.regrets.mean())))
+            played = None if horizon is None else planner.best(Settled(gap, rho, horizon))
+            if horizon is not None and played is not None:
+                points.append(CurvePoint(name, rho, horizon, float(played.rehearsal.regrets.mean())))
         tell(name, len(rhos), len(rhos))
     return points

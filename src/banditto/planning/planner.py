@@ -14,6 +14,7 @@ from banditto.intervals import lower_limit
 from banditto.planning.questions import Question
 from banditto.planning.rehearsal import Rehearsal, rehearse
 from banditto.planning.solving import FINEST, first_on_ladder, near, rounded_up, smallest
+from banditto.policy import Policy
 
 LEAST_RHO, LARGEST_RHO = 1e-5, 0.98
 COARSE = 1.01  # what is good enough on the way to an answer
@@ -49,6 +50,13 @@ class Effort(NamedTuple):
     finest: float
 
 
+class Played(NamedTuple):
+    """A policy, and how it did."""
+
+    policy: Policy[Any]
+    rehearsal: Rehearsal
+
+
 class Planner:
     """Solves for what is open; every rehearsal has the same coins and the same noise."""
 
@@ -56,7 +64,7 @@ class Planner:
         self.question, self.seed, self.tell = question, seed, tell
         self.effort = effort or effort_for(question)
         self.widest = question.widest
-        self._known: dict[Settled, Rehearsal | None] = {}
+        self._known: dict[Settled, Played | None] = {}
         self._last_gap: float | None = None
 
     def settled(self, numbers: Open) -> Settled:
@@ -125,23 +133,33 @@ class Planner:
 
     def feasible(self, gap: float, rho: float, horizon: int) -> bool:
         """Whether the promise is kept, with little doubt."""
-        rehearsal = self.rehearsal(Settled(_digits(gap), _digits(rho), horizon))
-        if rehearsal is None:
-            return False
+        played = self.best(Settled(_digits(gap), _digits(rho), horizon))
+        return played is not None and self._kept(played.rehearsal)
+
+    def _kept(self, rehearsal: Rehearsal) -> bool:
         executions = rehearsal.regrets.size
         kept = round(rehearsal.resolved(self.question.by) * executions)
         return lower_limit(kept, executions, _DOUBT) >= self.question.resolve
 
-    def rehearsal(self, numbers: Settled) -> Rehearsal | None:
-        """A policy for these numbers, played on the plan's instance; None where there is no such policy."""
+    def best(self, numbers: Settled) -> Played | None:
+        """A policy for these numbers, played on the plan's instance: the first that keeps the promise, if any does.
+
+        None where there is no policy for these numbers.
+        """
         if numbers not in self._known:
             gap, rho, horizon = numbers
             self.tell(f"rehearsal {len(self._known) + 1}: gap {gap:.4g}, rho {rho:.4g}, horizon {horizon:,}")
+            self._known[numbers] = None
             try:
-                policy = self.question.made(gap=gap, rho=rho, horizon=horizon)
-                self._known[numbers] = self.played(policy, self.question.instance(gap), gap)
+                instance = self.question.instance(gap)
+                for policy in self.question.candidates(gap=gap, rho=rho, horizon=horizon):
+                    played = Played(policy, self.played(policy, instance, gap))
+                    self._known[numbers] = self._known[numbers] or played
+                    if self._kept(played.rehearsal):
+                        self._known[numbers] = played
+                        break
             except InvalidArgument:  # a rho that is too small for the horizon, a net that is too fine
-                self._known[numbers] = None
+                pass
         return self._known[numbers]
 
     def played(self, policy: Any, instance: Environment, gap: float) -> Rehearsal:
@@ -166,10 +184,8 @@ class Planner:
 
         def regret(value: float) -> float | None:
             found = solved(value)
-            rehearsal = (
-                None if found is None else self.rehearsal(Settled(_digits(found[0]), _digits(found[1]), found[2]))
-            )
-            return None if rehearsal is None else float(rehearsal.regrets.mean())
+            played = None if found is None else self.best(Settled(_digits(found[0]), _digits(found[1]), found[2]))
+            return None if played is None else float(played.rehearsal.regrets.mean())
 
         def affordable(value: float) -> bool:
             lost = regret(value)

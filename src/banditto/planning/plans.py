@@ -101,9 +101,10 @@ def _checked(
 def answered(planner: Planner, numbers: Settled) -> TrialPlan:
     """The whole answer: what the plan will do and cost, and what others would."""
     question, (gap, rho, horizon) = planner.question, numbers
-    policy, instance = question.made(gap=gap, rho=rho, horizon=horizon), question.instance(gap)
     planner.tell("the answer")
-    rehearsal = planner.played(policy, instance, gap)
+    played, instance = planner.best(numbers), question.instance(gap)
+    assert played is not None, "the planner has just found it"
+    policy, rehearsal = played
     guarantee, constants = policy.guarantee(), policy.settings().get("constants")
     return TrialPlan(
         question=question,

@@ -8,7 +8,8 @@ best arm is the last one, so that nothing is won by playing the first.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from banditto import policies
@@ -67,6 +68,16 @@ class Question:
 
     def _space(self, blank: LinearEnvironment) -> LinearSpace:
         return LinearSpace(blank.actions, blank.rewards, usual_centre(blank.rewards), ())
+
+    def candidates(self, *, gap: float, rho: float, horizon: int) -> Iterator[Policy[Any]]:
+        """The policy for these numbers, and for CertifiedLinear also the plan that it did not choose."""
+        first = self.made(gap=gap, rho=rho, horizon=horizon)
+        yield first
+        if self.policy == AIMED_LINEAR and self.blank().means:
+            with without_warnings():
+                yield replace(
+                    cast(Any, first), method="lattice" if cast(Any, first).method == "thresholds" else "thresholds"
+                )
 
     def made(self, *, gap: float, rho: float, horizon: int) -> Policy[Any]:
         """The policy for these numbers."""
