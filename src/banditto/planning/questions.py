@@ -71,13 +71,11 @@ class Question:
 
     def candidates(self, *, gap: float, rho: float, horizon: int) -> Iterator[Policy[Any]]:
         """The policy for these numbers, and for CertifiedLinear also the plan that it did not choose."""
-        first = self.made(gap=gap, rho=rho, horizon=horizon)
+        first: Any = self.made(gap=gap, rho=rho, horizon=horizon)
         yield first
         if self.policy == AIMED_LINEAR and self.blank().means:
             with without_warnings():
-                yield replace(
-                    cast(Any, first), method="lattice" if cast(Any, first).method == "thresholds" else "thresholds"
-                )
+                yield replace(first, method="lattice" if first.method == "thresholds" else "thresholds")
 
     def made(self, *, gap: float, rho: float, horizon: int) -> Policy[Any]:
         """The policy for these numbers."""
