@@ -122,7 +122,7 @@ def test_what_a_policy_was_promised_is_kept(gap: float) -> None:
     policy = bd.ExploreThenCommit(arms=4, horizon=10**7, rho=0.1, gap=gap)
     space = space_of(policy)
     assert isinstance(space, ArmSpace)
-    starts = list(space.starts())
+    starts = list(space.starts(0))
     near = space.neighbours(starts[0], 0.4, bd.Coins(1, 0, 200), 1)
     for point in (*starts, *near):
         assert policy.guarantee().on(point).holds
@@ -133,7 +133,7 @@ def test_what_a_policy_was_promised_is_kept(gap: float) -> None:
 
 def test_gaussian_promises_are_kept_beyond_the_usual_gaps() -> None:
     policy = bd.ExploreThenCommit(arms=3, horizon=10**6, rho=0.1, gap=30.0, rewards="gaussian", sigma=1.0)
-    assert all(policy.guarantee().on(point).holds for point in space_of(policy).starts())
+    assert all(policy.guarantee().on(point).holds for point in space_of(policy).starts(0))
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_linear_spaces_try_ties_first() -> None:
     policy = POLICIES["linear-threshold"]
     space = space_of(policy)
     assert isinstance(space, LinearSpace)
-    starts = list(space.starts())
+    starts = list(space.starts(0))
     assert starts[0] == (0.0, 0.0)
     tied = 0
     for point in starts[1:7]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 import banditto as bd
 from banditto.aiming import Aim, best_aim, commit_probability
 from banditto.planning.curves import price_curves
-from banditto.planning.planner import Planner
+from banditto.planning.planner import Open, Planner
 from banditto.planning.plans import asked
 from banditto.planning.rehearsal import rehearse
 from banditto.planning.solving import first_on_ladder, near, rounded_up, smallest
@@ -124,7 +125,7 @@ def test_a_budget_of_regret_with_rho_or_with_the_horizon() -> None:
         ({"gap": 0.1, "rho": 0.1, "policy": "certified-linear"}, "policy", "linear problem"),
         ({"gap": 0.1, "rho": 0.1, "environment": "beta:2"}, "environment", "gaussian"),
         ({"gap": 0.1, "rho": 0.1, "resolve": 1.0}, "resolve", "between 0 and 1"),
-        ({"gap": 0.1, "rho": 0.1, "resolve": 0.99999}, "resolve", "0.9999"),
+        ({"gap": 0.1, "rho": 0.1, "resolve": 0.9999}, "resolve", "0.999"),
         ({"gap": 0.1, "rho": 0.1, "by": 0}, "by", "between 0 and 1"),
         ({"gap": 0.1, "rho": 0.1, "seed": -1}, "seed", "integer"),
     ],
@@ -137,6 +138,33 @@ def test_what_cannot_be_says_what_could_be(request_: dict[str, Any], argument: s
 def test_a_plan_needs_arms_or_actions() -> None:
     with pytest.raises(bd.InvalidArgument, match="^arms: "):
         bd.plan(gap=0.1, rho=0.1)
+
+
+def test_a_plan_without_a_single_test_is_none() -> None:
+    """One arm of two, blindly, is the right one half of the time; that keeps no promise."""
+    planner = Planner(question(arms=2, resolve=0.4), 0, lambda line: None)
+    assert not planner.feasible(0.05, 1e-4, 1000)
+    ball = bd.plan(actions=bd.Ball(dimension=2), gap=0.3, rho=0.3)
+    assert ball.policy.describe().rows
+    assert ball.exploration_pulls > 100
+
+
+def test_offers_are_enough() -> None:
+    """What a refusal offers is feasible when it is asked for."""
+    for policy, horizon in (("explore-then-commit", 6000), ("random-threshold", 10**6)):
+        planner = Planner(question(policy, arms=5), 0, lambda line: None)
+        with pytest.raises(bd.InvalidArgument) as refusal:
+            planner.settled(Open(0.05, None, horizon))
+        (shortest,) = re.findall(r"at least ([\d,]+) \(gap", refusal.value.allowed)
+        (narrowest, share) = re.findall(r"a gap of at least ([\d.]+) \(rho ([\d.]+)\)", refusal.value.allowed)[0]
+        assert planner.feasible(0.05, float(share), int(shortest.replace(",", "")))
+        assert planner.feasible(float(narrowest), float(share), horizon)
+
+
+def test_very_sure_is_not_very_long() -> None:
+    lengths = [bd.plan(arms=2, gap=0.2, rho=0.2, resolve=sure).horizon for sure in (0.9, 0.95, 0.99, 0.998)]
+    assert lengths == sorted(lengths)
+    assert lengths[-1] <= 1.5 * lengths[0]
 
 
 def test_gaussian_rewards() -> None:

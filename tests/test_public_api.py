@@ -93,8 +93,8 @@ SIGNATURES = {
     "UCB1": "(*, sigma: 'float' = 0.5) -> None",
     "attack": (
         "(policy: 'AnyPolicy', *, pairs_budget: 'int' = 200000, rho: 'float | None' = None, rewards: 'RewardKind | "
-        "None' = None, seed: 'int' = 0, confidence: 'float' = 0.95, jobs: 'int' = 1, executor: 'Executor | None' = "
-        "None, progress: 'AttackProgress | None' = None) -> 'Attack'"
+        "None' = None, known: 'Sequence[Sequence[float]]' = (), seed: 'int' = 0, confidence: 'float' = 0.95, jobs: "
+        "'int' = 1, executor: 'Executor | None' = None, progress: 'AttackProgress | None' = None) -> 'Attack'"
     ),
     "calibrate": (
         "(policy: 'AnyPolicy', *, pairs_budget: 'int' = 200000, seed: 'int' = 0, jobs: 'int' = 1, executor: 'Executor "

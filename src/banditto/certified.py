@@ -107,23 +107,31 @@ def resolve(problem: Problem) -> Plan:
     return with_first(problem, design, first)
 
 
-def relaxed(problem: Problem, nominal: float) -> Plan:
-    """The problem's design with the windows that a larger rho would have.
+def relaxed(problem: Problem, plan: Plan, nominal: float) -> Plan:
+    """A plan with the windows that a larger rho would have, narrower by rho / nominal.
 
     Narrower windows would end at smaller gaps. Shorter batches instead make them end where they did, so that whatever
     was decided in a batch is still decided there, after fewer pulls.
     """
-    design, before = tuning.best_design(problem), resolve(problem)
-    wider = problem._replace(rho=nominal)
-    if not before.batches:
-        return with_first(wider, design, problem.horizon)
-    first = before.batches[0]
-    narrower = with_first(wider, design, first.pulls).batches
-    if not narrower:
-        return before
-    ratio = (narrower[0].commit.low + narrower[0].commit.width) / (first.commit.low + first.commit.width)
-    ratio *= math.sqrt(narrower[0].pulls / first.pulls)  # windows narrow with the root of the pulls
-    return with_first(wider, design, math.ceil(first.pulls * min(ratio, 1.0) ** 2))
+    ratio = problem.rho / nominal
+    batches = []
+    for pulls, commit, eliminate in plan.batches:
+        lead = confidence.wrong_lead(problem.arms, len(plan.batches), problem.horizon, problem.rewards.sigma, pulls)
+        narrow = _narrowed(commit, lead, ratio)
+        fewer = math.ceil(pulls * ((narrow.low + narrow.width) / (commit.low + commit.width)) ** 2)
+        wider = math.sqrt(pulls / fewer)  # windows widen with the root of the pulls
+        drop = None if eliminate is None else _scaled(_narrowed(eliminate, lead, ratio), wider)
+        batches.append(TestBatch(fewer, _scaled(narrow, wider), drop))
+    return Plan(tuple(batches), plan.exploration, min(plan.choice_rho / ratio, 1.0 - 1e-9))
+
+
+def _narrowed(cut: Cut, lead: float, ratio: float) -> Cut:
+    """The same number of widths above R, which keeps the good event what it is."""
+    return Cut(lead + (cut.low - lead) * ratio, cut.width * ratio)
+
+
+def _scaled(cut: Cut, factor: float) -> Cut:
+    return cut if factor == 1.0 else Cut(_snapped(cut.low * factor), _snapped(cut.width * factor))
 
 
 def with_first(problem: Problem, design: tuning.Design, first: int) -> Plan:

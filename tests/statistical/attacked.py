@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import banditto as bd
-from banditto.arrays import FloatArray
+from banditto.arrays import BoolArray, FloatArray, IntArray
 from banditto.coins import Coins
 from banditto.policies.certified_elimination import State
 from banditto.policy import Policy
@@ -44,8 +44,28 @@ class MostlyShared(bd.CertifiedElimination):
         """The intact decision, and in some rows that of another seed."""
         intact = super().decide(state, totals, coins)
         other = super().decide(state, totals, Coins(coins.seed ^ 1, coins.start, coins.count))
+        odd = (self._words(totals) < 10_000)[:, np.newaxis]
+        return _mixed(odd, other, intact)
+
+    def _words(self, totals: FloatArray) -> IntArray:
+        """Below 1,000,003, as good as random, and other ones in the other execution."""
         weights = np.arange(1, self.arms + 1) * 2_654_435_761
         words = (np.asarray(totals).astype(np.int64) * weights).sum(axis=1) % 1_000_003
-        odd = (words * 48_271 % 1_000_003 < 10_000)[:, np.newaxis]
-        mixed = [np.where(odd, new, old) for new, old in zip(other[1:], intact[1:], strict=True)]
-        return State(intact.batch, *mixed)
+        return np.asarray(words * 48_271 % 1_000_003)
+
+
+def _mixed(odd: BoolArray, other: State, intact: State) -> State:
+    mixed = [np.where(odd, new, old) for new, old in zip(other[1:], intact[1:], strict=True)]
+    return State(intact.batch, *mixed)
+
+
+class BrokenInOneOrder(MostlyShared):
+    """Another one: coins are not shared at all, but only where the third arm leads and the second one is next."""
+
+    def decide(self, state: State, totals: FloatArray, coins: Coins) -> State:
+        """The intact decision, and in that order half of the time that of another seed."""
+        intact = bd.CertifiedElimination.decide(self, state, totals, coins)
+        other = bd.CertifiedElimination.decide(self, state, totals, Coins(coins.seed ^ 1, coins.start, coins.count))
+        best = np.argsort(-np.asarray(totals), axis=1)
+        there = (best[:, 0] == 2) & (best[:, 1] == 1)
+        return _mixed((there & (self._words(totals) < 500_000))[:, np.newaxis], other, intact)

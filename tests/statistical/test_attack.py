@@ -19,7 +19,7 @@ from banditto.intervals import lower_limit, upper_limit
 from banditto.policy import Policy
 from banditto.testing import assert_rate_at_most, detectable_rate
 from banditto.testing.instances import hard_instances
-from tests.statistical.attacked import ARMS, HORIZONS, NAMES, RHOS, MostlyShared, made
+from tests.statistical.attacked import ARMS, HORIZONS, NAMES, RHOS, BrokenInOneOrder, MostlyShared, made
 from tests.statistical.test_certified_elimination import world as certified_world
 from tests.statistical.test_mean_rounding import as_printed
 
@@ -128,3 +128,13 @@ def test_a_planted_fault_is_found(rho: float) -> None:
     found = bd.attack(MostlyShared(**known), pairs_budget=BUDGET, seed=9)
     assert found.verdict == "FAIL"
     assert lower_limit(found.worst.mismatches, found.worst.pairs, LEVEL) > rho, found.table()
+
+
+def test_a_fault_in_one_order_of_the_arms_is_found() -> None:
+    """Five arms have a hundred and twenty orders; the fault shows in six of them."""
+    known: dict[str, Any] = {"arms": 5, "horizon": 10**6, "rho": 0.1}
+    found = bd.attack(BrokenInOneOrder(**known), pairs_budget=50_000, seed=2)
+    assert found.verdict == "FAIL"
+    assert lower_limit(found.worst.mismatches, found.worst.pairs, LEVEL) > 0.1, found.table()
+    first, second = np.argsort(found.worst.means)[::-1][:2]
+    assert (first, second) == (2, 1)

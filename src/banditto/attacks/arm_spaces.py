@@ -19,7 +19,10 @@ from banditto.rewards import Rewards
 Point = tuple[float, ...]
 
 _PLACES = (0.5, 0.25, 0.75, 0.0, 1.0, -0.15, 1.15)
-_PROFILES = ("equal", "one rival", "tie", "two windows", "ladder", "half")
+_PROFILES = (
+    *("equal", "one rival", "tie", "two windows", "ladder", "half", "several tied", "pairs"),
+    "one in another window",
+)
 _MARGIN = 0.001  # Bernoulli means are this far from 0 and 1
 
 
@@ -54,22 +57,39 @@ class ArmSpace(NamedTuple):
         """Rewards with these means, and the largest variance that they allow."""
         return Bernoulli(point) if self.rewards.kind == "bounded" else Gaussian(point, self.rewards.sigma)
 
-    def starts(self) -> Iterator[Point]:
-        """Instances to begin with, the most promising first."""
-        scales = [(w.at(place), w.at(place)) for place in _PLACES for w in self.windows]
-        scales += [(w.at(0.5), v.at(0.5)) for w, v in zip(self.windows, self.windows[1:], strict=False)]
-        scales += [(gap, gap / 3.0) for gap in self._round_gaps()]
-        for level in (0.5, 1.0, 0.0):
-            for first_place in (False, True):
+    def starts(self, seed: int) -> Iterator[Point]:
+        """Instances to begin with, the most promising first; the arms of each are in an order of its own."""
+        yield self._point([0.0] * (self.arms - 1), 0.5)
+        for number, point in enumerate(self._ordered_starts()):
+            yield self._shuffled(point, seed, number)
+
+    def _ordered_starts(self) -> Iterator[Point]:
+        near, far = self._scales()
+        profiles = _PROFILES if self.arms > 2 else ("equal",)
+        for scales, levels in ((near, (0.5,)), (far, (0.5,)), (near, (1.0, 0.0)), (far, (1.0, 0.0))):
+            for level in levels:
                 for gap, other in scales:
-                    for profile in _PROFILES if self.arms > 2 else ("equal",):
-                        yield self._point(self._profile(profile, gap, other), level, first_place)
-        yield self._point([0.0] * (self.arms - 1), 0.5, True)
+                    for profile in profiles:
+                        yield self._point(self._profile(profile, gap, other), level)
+
+    def _scales(self) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
+        """Pairs of gaps: both in windows, in the same one or in two; and of all sizes, for unknown windows."""
+        middles = [window.at(0.5) for window in self.windows]
+        near = [(w.at(place), w.at(0.4)) for place in _PLACES for w in self.windows]
+        near += [(gap, other) for k, gap in enumerate(middles) for other in middles[k + 1 : k + 5]]
+        return near, [(gap, gap / 3.0) for gap in self._round_gaps()]
+
+    def _shuffled(self, point: Point, seed: int, number: int) -> Point:
+        """The same means in another order; every eighth stays as it is, with the best arm last."""
+        if number % 8 == 0:
+            return point
+        keys = [float(Coins(seed, number, 1).uniform("order", 0, arm)[0, 0]) for arm in range(self.arms)]
+        return tuple(mean for _, mean in sorted(zip(keys, point, strict=True)))
 
     def typical(self, gap: float | None) -> Environment:
         """Arms that nobody chose for being hard: equal gaps, a tenth of the range unless told, the best arm last."""
         usual = 0.1 if self.rewards.kind == "bounded" else 0.2 * self.rewards.sigma
-        return self.environment(self._point([gap or usual] * (self.arms - 1), 0.5, False))
+        return self.environment(self._point([gap or usual] * (self.arms - 1), 0.5))
 
     def _round_gaps(self) -> list[float]:
         """Gaps of all sizes, for policies whose windows are unknown."""
@@ -85,23 +105,28 @@ class ArmSpace(NamedTuple):
                 return [gap] + [self.widest] * (many - 1)
             case "tie":
                 return [0.0] + [gap] * (many - 1)
+            case "several tied":
+                return [0.0 if k < max(2, many // 2) else gap for k in range(many)]
             case "two windows":
                 return [gap if k % 2 else other for k in range(many)]
+            case "pairs":  # nearly equal ones, in two windows
+                return [(gap if k < (many + 1) // 2 else other) * (1.0 + 0.03 * (k % 2)) for k in range(many)]
+            case "one in another window":
+                return [other] + [gap] * (many - 1)
             case "ladder":
                 return [gap * (k + 1) / many for k in range(many)]
             case _:
                 return [gap if k < many // 2 else min(3.0 * gap, self.widest) for k in range(many)]
 
-    def _point(self, gaps: list[float], level: float, best_first: bool) -> Point:
-        """Means with these gaps; `level` 0 is as low, 1 as high as means can be, where that makes a difference."""
+    def _point(self, gaps: list[float], level: float) -> Point:
+        """Means with these gaps, the best one last; `level` 0 is as low, 1 as high as means can be, if that matters."""
         gaps = [min(max(gap, self.smallest_lead, 0.0), self.widest) for gap in gaps]
         top = 0.0
         if self.rewards.kind == "bounded":
             lowest = max(gaps) + self._margin
             centred = (1.0 + max(gaps)) / 2.0 if level == 0.5 else lowest + level * (1.0 - self._margin - lowest)
             top = min(max(centred, lowest), 1.0 - self._margin)
-        others = [top - gap for gap in gaps]
-        return (top, *others) if best_first else (*others, top)
+        return (*(top - gap for gap in gaps), top)
 
     def neighbours(self, point: Point, scale: float, coins: Coins, round_number: int) -> list[Point]:
         """As many as there are coins: all gaps, one gap or the level moved, by about `scale` relatively."""
@@ -118,9 +143,10 @@ class ArmSpace(NamedTuple):
                 chosen = others[int(arm * len(others))]
                 nearest = min(gap for k, gap in enumerate(gaps) if k != best)
                 gaps[chosen] = max(gaps[chosen], nearest, 1e-6 * self.widest) * factor
-            else:
-                gaps = gaps[::-1]
-            found.append(self._rearranged(gaps, point[best], size if kind >= 0.85 else None))
+            elif kind < 0.95:  # two arms change places
+                one, two = int(arm * self.arms), int(size * self.arms)
+                gaps[one], gaps[two] = gaps[two], gaps[one]
+            found.append(self._rearranged(gaps, point[best], size if kind >= 0.95 else None))
         return found
 
     def _rearranged(self, gaps: list[float], top: float, level: float | None) -> Point:

@@ -5,7 +5,7 @@ PASS says that nothing was found with this effort, never that nothing is there: 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -18,7 +18,7 @@ from banditto.certification import MOST_JOBS, Certificate, certify, checked_rho
 from banditto.coins import LARGEST_SEED
 from banditto.engine.blocks import shared_workers
 from banditto.errors import InvalidArgument
-from banditto.exact import integer, open_unit
+from banditto.exact import integer, open_unit, real
 from banditto.intervals import MOST_PAIRS
 from banditto.policy import Acting, AnyPolicy, BatchedPolicy, RoundPolicy
 from banditto.rewards import RewardKind
@@ -41,6 +41,11 @@ class Worst(NamedTuple):
     mismatches: int
     differ: float
     interval: tuple[float, float]
+
+    @property
+    def point(self) -> tuple[float, ...]:
+        """What `attack(known=...)` takes: theta of a linear problem, else the means."""
+        return tuple(self.environment.get("theta", self.means))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -123,6 +128,7 @@ def attack(
     pairs_budget: int = DEFAULT_BUDGET,
     rho: float | None = None,
     rewards: RewardKind | None = None,
+    known: Sequence[Sequence[float]] = (),
     seed: int = 0,
     confidence: float = 0.95,
     jobs: int = 1,
@@ -133,7 +139,8 @@ def attack(
 
     Half of the budget goes into the search, the rest into fresh pairs of what it found: those that
     `certify(policy, worst, seed=seed, pairs=...)` would play. `rho` must be given for a baseline, which has none, and
-    `rewards` may be, if they are not those that its sigma suggests.
+    `rewards` may be, if they are not those that its sigma suggests. `known` are instances to begin with: the means of
+    all arms, or theta.
     """
     if isinstance(policy, RoundPolicy) or not isinstance(policy, BatchedPolicy):
         given = getattr(policy, "name", policy)
@@ -147,7 +154,8 @@ def attack(
     space = space_of(policy, rewards)
     half = int(_SEARCH_SHARE * budget)
     with shared_workers(jobs, executor) as workers:
-        found = search(policy, space, half, seed, workers, lambda done: tell("searching", done, half))
+        points = [tuple(real(value, "known") for value in point) for point in known]
+        found = search(policy, space, half, seed, workers, lambda done: tell("searching", done, half), points)
         certificate = certify(
             policy,
             found.environment,

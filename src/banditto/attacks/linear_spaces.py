@@ -51,8 +51,8 @@ class LinearSpace(NamedTuple):
             return LinearBernoulli(point, self.actions)
         return LinearGaussian(point, self.actions, self.rewards.sigma)
 
-    def starts(self) -> Iterator[Point]:
-        """Parameters to begin with: ties, then gaps in windows, then all lengths; and no difference at all."""
+    def starts(self, seed: int) -> Iterator[Point]:
+        """Parameters to begin with: no difference at all, ties, gaps in windows, all lengths; whatever the seed is."""
         yield (0.0,) * self.actions.dimension
         directions = [*self._ties(), *self._spread()]
         for direction in directions:

@@ -33,7 +33,7 @@ _PARENTS, _CHILDREN = 6, 4
 class Space(Protocol):
     """Which instances there are."""
 
-    def starts(self) -> Iterator[Point]:
+    def starts(self, seed: int) -> Iterator[Point]:
         """Instances to begin with, the most promising first."""
 
     def neighbours(self, point: Point, scale: float, coins: Coins, round_number: int) -> list[Point]:
@@ -64,6 +64,7 @@ class Seen(NamedTuple):
 class Found(NamedTuple):
     """The most promising instance, and the effort behind it."""
 
+    point: Point
     environment: Environment
     instances: int
     pairs: int
@@ -73,12 +74,18 @@ Report = Callable[[int], None]  # pairs played so far
 
 
 def search(
-    policy: BatchedPolicy[Any], space: Space, budget: int, seed: int, executor: Executor | None, report: Report
+    policy: BatchedPolicy[Any],
+    space: Space,
+    budget: int,
+    seed: int,
+    executor: Executor | None,
+    report: Report,
+    known: Sequence[Point] = (),
 ) -> Found:
-    """Spend about `budget` pairs, never more."""
+    """Spend about `budget` pairs, never more; `known` are instances that were bad for similar policies."""
     hunt = _Hunt(policy, space, seed, executor, report)
     wanted = max(_FEWEST_STARTS, int(_FIRST_SHARE * budget) // _FIRST_LOOK)
-    starts = _spread_over(_distinct(space.starts()), wanted)
+    starts = _distinct(iter([*known, *_spread_over(_distinct(space.starts(seed)), max(1, wanted - len(known)))]))
     each = int(_FIRST_SHARE * budget) // len(starts)
     looked = hunt.look(starts, each)
     several = max(1, len(looked) // 8)
@@ -94,10 +101,10 @@ def search(
         # a third of each round's pairs goes to the parents, so that luck does not last
         share = left // len(_ROUNDS)
         looked = hunt.look_again(looked, len(parents), share // 3 // len(parents))
-        known = {seen.point for seen in looked}
-        looked += hunt.look([child for child in children if child not in known], 2 * share // 3 // len(children))
+        met = {seen.point for seen in looked}
+        looked += hunt.look([child for child in children if child not in met], 2 * share // 3 // len(children))
     best = min(looked, key=_by_rank)
-    return Found(space.environment(best.point), hunt.instances, hunt.pairs)
+    return Found(best.point, space.environment(best.point), hunt.instances, hunt.pairs)
 
 
 class _Hunt:

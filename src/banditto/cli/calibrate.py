@@ -13,6 +13,7 @@ from banditto.cli.output import (
     print_json,
     print_warnings,
     progress_bars,
+    told_of_interrupts,
 )
 from banditto.cli.plan import Save
 from banditto.cli.problems import BlankWorld, blank_problem
@@ -50,7 +51,7 @@ def calibrate(
         print_warnings(warnings)
     from banditto import calibration  # numerical libraries are loaded once there is work for them
 
-    with collected_warnings(), notices(quiet), progress_bars(quiet) as progress:
+    with collected_warnings(), notices(quiet), progress_bars(quiet) as progress, told_of_interrupts("calibration"):
         found = calibration.calibrate(
             problem.policy,
             pairs_budget=parameters.count(pairs_budget, "pairs_budget"),

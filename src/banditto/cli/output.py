@@ -188,6 +188,16 @@ def remove_stale(folder: Path, names: Sequence[str]) -> None:
 
 
 @contextmanager
+def told_of_interrupts(what: str) -> Iterator[None]:
+    """Say that Ctrl-C left nothing behind, and let it go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        sys.stderr.write(f"banditto: interrupted before the {what} was finished; nothing to report\n")
+        raise
+
+
+@contextmanager
 def notices(quiet: bool) -> Iterator[None]:
     """Show what the library logs, such as what it waits for after Ctrl-C."""
     handler = logging.NullHandler() if quiet else logging.StreamHandler(sys.stderr)

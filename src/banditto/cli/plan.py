@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from banditto.cli import parameters
-from banditto.cli.output import EXIT_OK, output_directory, print_json, progress_bars, write_together
+from banditto.cli.output import EXIT_OK, output_directory, print_json, progress_bars, told_of_interrupts, write_together
 from banditto.cli.problems import BlankWorld
 from banditto.cli.saving import place_to_save, save
 from banditto.errors import InvalidArgument
@@ -84,7 +84,7 @@ def plan(
     from banditto import planning  # numerical libraries are loaded once there is work for them
 
     with output_directory(parameters.folder(out), FILES) as folder:
-        with _spinner(quiet) as tell:
+        with _spinner(quiet) as tell, told_of_interrupts("plan"):
             found = planning.plan(
                 arms=len(world.means) or None,
                 gap=None if gap is None else real(gap, "gap"),

@@ -8,12 +8,11 @@ from typing import NamedTuple
 
 from banditto import policies
 from banditto.environment import LinearEnvironment
-from banditto.planning.planner import Effort, Planner, Settled
-from banditto.planning.questions import AIMED, Question
+from banditto.planning.planner import Planner, Settled
+from banditto.planning.questions import Question
 
 RHOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
-_EFFORT, _AIMED_EFFORT = Effort(2048, 1.3, 1.02), Effort(8192, 1.03, 1.005)
-_LINEAR_EFFORT = Effort(512, 2.0, 1.05)
+
 
 CurveProgress = Callable[[str, int, int], None]
 
@@ -50,14 +49,13 @@ def price_curves(
 ) -> list[CurvePoint]:
     """One point for each policy and rho; those for which no horizon is long enough are left out."""
     names, tell = policies_for(question), progress or (lambda name, done, total: None)
-    linear = isinstance(question.blank(), LinearEnvironment)
+
     points = []
     for name in names:
-        effort = _LINEAR_EFFORT if linear else _AIMED_EFFORT if name == AIMED else _EFFORT
-        planner = Planner(replace(question, policy=name), seed, lambda line: None, effort)
+        planner = Planner(replace(question, policy=name), seed, lambda line: None)
         for number, rho in enumerate(rhos):
             tell(name, number, len(rhos))
-            horizon = planner.horizon(gap, rho, effort.finest)
+            horizon = planner.horizon(gap, rho, planner.effort.finest)  # as `plan` would
             played = None if horizon is None else planner.best(Settled(gap, rho, horizon))
             if horizon is not None and played is not None:
                 points.append(CurvePoint(name, rho, horizon, float(played.rehearsal.regrets.mean())))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 from banditto.environment import Environment, LinearEnvironment
@@ -13,14 +14,15 @@ from banditto.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
 from banditto.intervals import lower_limit
 from banditto.planning.questions import Question
 from banditto.planning.rehearsal import Rehearsal, rehearse
-from banditto.planning.solving import FINEST, first_on_ladder, near, rounded_up, smallest
+from banditto.planning.solving import FINEST, first_on_ladder, near, offered, rounded_up, smallest
 from banditto.policy import Policy
 
 LEAST_RHO, LARGEST_RHO = 1e-5, 0.98
 COARSE = 1.01  # what is good enough on the way to an answer
+_FAILURES = 100  # that a rehearsal expects of a plan which just keeps its promise
 _DOUBT = 1e-3  # that a promise which a rehearsal kept does not hold
-_NARROWEST = 1e-5  # gap, of the widest
-_RHO_STEP, _GAP_STEP, _NEAR = 1.5, 1.08, 1.03
+NARROWEST = 1e-6  # gap, of the widest
+_GAP_STEP, _NEAR = 1.08, 1.03
 
 Progress = Callable[[str], None]
 
@@ -113,13 +115,11 @@ class Planner:
         def feasible(rho: float) -> bool:
             return self.feasible(gap, rho, horizon)
 
-        if self.question.promised:  # with a large rho such a policy explores too little to be right
-            return first_on_ladder(feasible, LEAST_RHO, LARGEST_RHO, _RHO_STEP, finest)
         return smallest(feasible, LEAST_RHO, LARGEST_RHO, finest)
 
     def gap(self, rho: float, horizon: int, finest: float = COARSE) -> float | None:
         """The narrowest gap."""
-        low, high = _NARROWEST * self.widest, self.widest
+        low, high = NARROWEST * self.widest, self.widest
 
         def feasible(gap: float) -> bool:
             return self.feasible(gap, rho, horizon)
@@ -153,6 +153,8 @@ class Planner:
             try:
                 instance = self.question.instance(gap)
                 for policy in self.question.candidates(gap=gap, rho=rho, horizon=horizon):
+                    if not policy.describe().rows:
+                        continue  # not a single test: whatever arm it plays, it plays without evidence
                     played = Played(policy, self.played(policy, instance, gap))
                     self._known[numbers] = self._known[numbers] or played
                     if self._kept(played.rehearsal):
@@ -172,55 +174,63 @@ class Planner:
         """The smallest rho, or if that is given the narrowest gap, at which the plan's regret is within the budget."""
         gap, rho, horizon, _ = numbers
 
+        @cache
         def solved(value: float) -> Settled | None:
-            found: float | None
             if horizon is not None:  # and rho is varied
                 found = self.gap(value, horizon)
-                return None if found is None else Settled(found, value, horizon)
+                return None if found is None else Settled(_digits(found), _digits(value), horizon)
             lead, share = (value, rho) if rho is not None else (gap, value)
             assert lead is not None
             length = self.horizon(lead, share)
-            return None if length is None else Settled(lead, share, length)
+            return None if length is None else Settled(_digits(lead), _digits(share), length)
 
         def regret(value: float) -> float | None:
             found = solved(value)
-            played = None if found is None else self.best(Settled(_digits(found[0]), _digits(found[1]), found[2]))
+            played = None if found is None else self.best(found)
             return None if played is None else float(played.rehearsal.regrets.mean())
 
         def affordable(value: float) -> bool:
             lost = regret(value)
             return lost is not None and lost <= budget
 
-        low, high = (LEAST_RHO, LARGEST_RHO) if rho is None else (_NARROWEST * self.widest, self.widest)
-        value = smallest(affordable, low, high, COARSE)
+        name, low, high = ("rho", LEAST_RHO, self._generous_rho)
+        if rho is not None:
+            name, low, high = ("gap", NARROWEST * self.widest, self.widest)
+        value = smallest(affordable, low, high, COARSE) if affordable(high) else None
         if value is None:
-            least, name = regret(high), "rho" if rho is None else "gap"
-            if least is None:
-                raise self._too_short(horizon or LONGEST_HORIZON, gap=gap, rho=rho)
-            raise InvalidArgument("regret", budget, f"at least {least:.4g}, which {name} = {high:.3g} would cost")
+            least = regret(high)
+            if least is None and horizon is not None:
+                raise self._too_short(horizon, gap=gap, rho=rho)
+            offer = "more" if least is None else f"at least {offered(least)}, which {name} = {high:.3g} would cost"
+            raise InvalidArgument("regret", budget, offer)
         found = solved(value)
         assert found is not None, "it was affordable"
-        return Settled(_digits(found.gap), _digits(found.rho), found.horizon)
+        return found
+
+    @property
+    def _generous_rho(self) -> float:
+        """The rho at which most is possible; with a large one a policy that relies on a gap explores too little."""
+        return 0.3 if self.question.promised else LARGEST_RHO
 
     # -- what would be possible ------------------------------------------------------------------------------------
 
     def _no_horizon(self, gap: float, rho: float) -> BandittoError:
         offers = []
         if (narrowest := self.gap(rho, LONGEST_HORIZON)) is not None:
-            offers.append(f"a gap of at least {narrowest:.3g}")
+            offers.append(f"a gap of at least {offered(narrowest)}")
         if (least := self.rho(gap, LONGEST_HORIZON)) is not None:
-            offers.append(f"rho of at least {least:.3g}")
+            offers.append(f"rho of at least {offered(least)}")
         return self._refusal("gap", f"{gap:g} with rho = {rho:g}, for which no horizon is long enough", offers)
 
     def _too_short(self, horizon: int, gap: float | None = None, rho: float | None = None) -> BandittoError:
         offers = []
-        lead, share = gap or self.widest, rho or LARGEST_RHO
+        lead, share = gap or self.widest, rho or self._generous_rho
         if (shortest := self.horizon(lead, share)) is not None:
             offers.append(f"at least {shortest:,} (gap {lead:.3g}, rho {share:.3g})")
         if gap is not None and (narrowest := self.gap(share, horizon)) is not None:
-            offers.append(f"a gap of at least {narrowest:.3g}")
+            offers.append(f"a gap of at least {offered(narrowest)} (rho {share:.3g})")
         if rho is not None and (least := self.rho(lead, horizon)) is not None:
-            offers.append(f"rho of at least {least:.3g}")
+            offers.append(f"rho of at least {offered(least)} (gap {lead:.3g})")
         what = f"a gap of {gap:g}, whatever rho is" if gap is not None else "any gap"
         return self._refusal("horizon", f"{horizon:,}, too short for {what}", offers)
 
@@ -231,10 +241,11 @@ class Planner:
 def effort_for(question: Question) -> Effort:
     """More for what is quick: constants that are searched for and designs take their time."""
     blank = question.blank()
-    fewest = math.ceil(1.5 * math.log(_DOUBT) / math.log(question.resolve))  # else no rehearsal could be good enough
+    fewest = math.ceil(_FAILURES / (1.0 - question.resolve))  # else luck would decide
     if isinstance(blank, LinearEnvironment):
-        return Effort(max(1024, fewest), 2.0, 1.01) if blank.means else Effort(max(192, fewest), 2.0, 1.02)
-    return Effort(max(8192, fewest), 1.15, FINEST)
+        return Effort(max(1024, fewest // 2), 2.0, 1.01) if blank.means else Effort(max(192, fewest // 10), 2.0, 1.02)
+    usual = min(8192, max(2048, 400_000 // len(blank.means)))
+    return Effort(max(usual, fewest), 1.15, FINEST)
 
 
 def checked_share(value: Any, name: str) -> float:

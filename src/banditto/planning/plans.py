@@ -21,12 +21,12 @@ from banditto.errors import InvalidArgument
 from banditto.exact import integer, open_unit, real
 from banditto.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
 from banditto.linear.problem import checked_actions
-from banditto.planning.planner import Effort, Open, Planner, Progress, Settled, checked_share
+from banditto.planning.planner import NARROWEST, Effort, Open, Planner, Progress, Settled, checked_share
 from banditto.planning.questions import AIMED, AIMED_LINEAR, Question
 from banditto.planning.rehearsal import Rehearsal
 from banditto.planning.result import TrialPlan
 
-MOST_SURE = 0.9999  # more would take too many rehearsals
+MOST_SURE = 0.999  # more would take too many rehearsals
 
 
 def plan(
@@ -83,8 +83,8 @@ def _checked(
     widest = question.widest
     if gap is not None:
         gap = real(gap, "gap", f"a number above 0 and at most {widest:.4g}")
-        if not 1e-6 * widest <= gap <= widest:
-            raise InvalidArgument("gap", gap, f"a number from {1e-6 * widest:.4g} to {widest:.4g}")
+        if not NARROWEST * widest <= gap <= widest:
+            raise InvalidArgument("gap", gap, f"a number from {NARROWEST * widest:.4g} to {widest:.4g}")
     if horizon is not None:
         horizon = integer(horizon, "horizon", max(SHORTEST_HORIZON, len(question.blank().means)), LONGEST_HORIZON)
     if regret is not None and (regret := real(regret, "regret", "a number above 0")) <= 0.0:
@@ -142,6 +142,8 @@ def _others_regret(planner: Planner, spec: str | None, numbers: Settled, instanc
 def _papers_horizon(planner: Planner, numbers: Settled) -> int | None:
     """The shortest horizon, about, at which the paper's constants would keep the same promise."""
     question = replace(planner.question, policy=planner.question.papers)
+    if question.policy == planner.question.policy:  # it is the plan
+        return None
     if not question.blank().means:  # a design for every execution: that would take too long for a comparison
         return None
     others = Planner(question, planner.seed, planner.tell, Effort(1024, 1.3, 1.05))
@@ -154,4 +156,6 @@ def _regret(rehearsal: Rehearsal) -> Regret:
     mean = float(regrets.mean())
     reach = 4.0 * float(regrets.std(ddof=1)) / float(np.sqrt(regrets.size))
     low, high = (float(value) for value in np.quantile(regrets, [0.025, 0.975]))
-    return Regret(mean, (max(min(low, mean - reach), 0.0), max(high, mean + reach)), float(regrets.max()))
+    rounding = 1e-9 * mean  # a regret that is always the same is added up in another order elsewhere
+    interval = max(min(low, mean - reach) - rounding, 0.0), max(high, mean + reach) + rounding
+    return Regret(mean, interval, float(regrets.max()))

@@ -7,6 +7,7 @@ from typing import Any
 
 from banditto.certification import Regret
 from banditto.environment import Environment
+from banditto.planning.planner import LEAST_RHO
 from banditto.planning.questions import Question
 from banditto.policy import Policy
 from banditto.protocol import Protocol
@@ -87,31 +88,35 @@ class TrialPlan:
 
     def rows(self) -> list[tuple[str, str]]:
         """What a reader wants to know, label by label."""
-        low, high = self.regret.interval
         name = self.policy.name if self.constants is None else f"{self.policy.name}, {self.constants} constants"
-        means = self.instance.means
-        what = f"{self.arms} arms" if means else "infinitely many actions"
+        low, high = self.regret.interval
+        lowest = " (plans go no lower)" if self.rho <= LEAST_RHO else ""
         share = self.exploration_pulls / self.horizon
         return [
             ("policy", name),
-            (
-                "instance",
-                f"{what}, the best one {self.gap:g} better than {'every other' if means else 'what is dropped'}",
-            ),
-            ("rho", f"{self.rho:g}: two runs differ with at most this probability"),
+            ("instance", self._described()),
+            ("rho", f"{self.rho:g}{lowest}: two runs differ with at most this probability"),
             ("horizon", f"{self.horizon:,} pulls"),
             (
                 "resolved",
-                f"{self.resolved:.3f} of runs drop every arm that is {self.gap:g} worse before {self.question.by:.0%} "
+                f"{self.resolved:.4g} of runs drop every arm that is {self.gap:g} worse before {self.question.by:.0%} "
                 f"of the horizon (asked for: {self.question.resolve:g})",
             ),
-            ("exploration", f"{self.exploration_pulls:,.0f} pulls on average, {share:.0%} of the horizon"),
+            ("exploration", f"{self.exploration_pulls:,.0f} pulls, {share:.0%} of the horizon; mean of all runs"),
             ("expected regret", f"{short(self.regret.mean)} (95% of runs: {short(low)} to {short(high)})"),
             ("proved bound", "none" if self.bound is None else f"{self.bound:.4g}"),
             ("against", _times(self.ratio_to_nonreplicable, self.question.ordinary, "not replicable")),
             ("against", _times(self.ratio_to_paper, self.question.papers, "the paper's constants") + self._longer()),
             ("digest", self.protocol.digest),
         ]
+
+    def _described(self) -> str:
+        if not self.instance.means:
+            return f"infinitely many actions; those that are {self.gap:g} worse than the best are to be dropped"
+        least = "at least " if self.question.actions is not None else ""
+        return (
+            f"{self.arms} arms, the best one {least}{self.gap:g} better than every other; not for near-ties of the best"
+        )
 
     def _longer(self) -> str:
         if self.paper_horizon is None:

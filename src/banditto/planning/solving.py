@@ -10,17 +10,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+_LADDER = 1.6
 FINEST = 1.001  # a factor between no and yes that is as good as none
 
 Feasible = Callable[[float], bool]
 
 
 def smallest(feasible: Feasible, low: float, high: float, finest: float = FINEST) -> float | None:
-    """The smallest value from `low` to `high` that is feasible, up to a factor; None if even `high` is not."""
+    """The smallest value from `low` to `high` that is feasible, up to a factor; None if nothing is found.
+
+    Where not even `high` is, somewhere below it may be: then up a ladder.
+    """
     if feasible(low):
         return low
     if not feasible(high):
-        return None
+        return first_on_ladder(feasible, low, high, _LADDER, finest)
     return _between(feasible, low, high, finest)
 
 
@@ -52,6 +56,12 @@ def _between(feasible: Feasible, no: float, yes: float, finest: float) -> float:
         else:
             no = middle
     return yes
+
+
+def offered(value: float) -> str:
+    """Three digits, rounded up: what is offered must be enough."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 2)
+    return f"{math.ceil(value * (1.0 + 1e-6) / unit) * unit:.3g}"
 
 
 def rounded_up(value: float, digits: int = 4) -> int:

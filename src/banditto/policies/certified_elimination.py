@@ -212,7 +212,7 @@ class CertifiedElimination(Replicable):
     def relaxed(self, nominal: float) -> CertifiedElimination:
         """The same design with narrower windows, on batches that are shorter by as much as the windows are."""
         policy = copy(self)
-        policy._set(schedule=certified.relaxed(self._problem, nominal), constants=CALIBRATED)
+        policy._set(schedule=certified.relaxed(self._problem, self.schedule, nominal), constants=CALIBRATED)
         return policy
 
     # -- what is written down -----------------------------------------------------------------------------
