@@ -85,7 +85,7 @@ def calibrated_table() -> str:
 
 
 def calibrated_cell(
-    arms: int, horizon: int, rho: float, budget: int = 100_000, pairs: int = 4096
+    arms: int, horizon: int, rho: float, budget: int = 100_000, pairs: int = 16_384
 ) -> tuple[bd.Calibration, list[float]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", bd.ShortHorizonWarning)

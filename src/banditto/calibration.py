@@ -136,9 +136,9 @@ def calibrate(
     jobs = integer(jobs, "jobs", 1, MOST_JOBS)
     with shared_workers(jobs, executor) as workers:
         trial = _Trial(policy, pairs_budget, workers, progress)
-        nominal = _largest(trial, seed)
+        nominal = _worthwhile(_largest(trial, seed), policy.rho)
         while (found := trial.confirmed(nominal, seed)) is None:
-            nominal = max(nominal / _FINEST, policy.rho)
+            nominal = _worthwhile(nominal / _FINEST, policy.rho)
         with without_warnings():
             chosen = policy.relaxed(nominal)
         world = _world(policy)
@@ -177,6 +177,11 @@ def _largest(trial: _Trial, seed: int) -> float:
         else:
             failed = middle
     return passed
+
+
+def _worthwhile(nominal: float, rho: float) -> float:
+    """The nominal rho, or rho itself where so little would be gained that nobody should give up a proof for it."""
+    return nominal if nominal >= rho * _FINEST else rho
 
 
 class _Trial:

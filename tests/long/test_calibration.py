@@ -1,7 +1,7 @@
 """Calibrated constants on the whole certified grid: regret no worse in any cell, and the factor by which it is better.
 
-Regrets are means of 4,096 pairs with the same coins and rewards on both sides; where nothing is relaxed the factor is
-exactly 1. A factor below 0.995 fails: half a percent is one standard error of the noisiest cell.
+Regrets are means of 16,384 pairs with the same coins on both sides; where nothing is relaxed the factor is exactly 1. A
+factor below 0.99 fails: one percent is about one standard error of the noisiest cell.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def test_regret_is_no_worse_in_any_cell_of_the_certified_grid() -> None:
                 assert found.worst.interval[1] <= rho or found.nominal_rho == rho
                 factors += row
     assert len(factors) == 36
-    assert min(factors) >= 0.995
+    assert min(factors) >= 0.99
     mean = certified.mean(factors)
     print(f"calibrated constants: {mean:.3f} times less regret in the geometric mean, {min(factors):.3f} in the worst")
     assert mean >= 1.03
