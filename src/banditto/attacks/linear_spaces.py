@@ -90,8 +90,11 @@ class LinearSpace(NamedTuple):
         directions = self._spread()
         if not isinstance(self.actions, FiniteActions):
             return directions[-1]
-        directions += [_unit(row) for row in self.actions.to_array() if inner(row, row) > 0.0]
-        return max(directions, key=self._lead)
+        points = self.actions.to_array()
+        directions += [_unit(row) for row in points if inner(row, row) > 0.0]
+        # nothing must be won by playing the first action without looking
+        others = [d for d in directions if int(np.argmax(product(points, d))) != 0]
+        return max(others or directions, key=self._lead)
 
     def _lead(self, direction: FloatArray) -> float:
         """By how much the best of finitely many actions leads; 0 if two of them are equal."""
