@@ -45,6 +45,13 @@ def test_one_unknown_is_solved_for() -> None:
     assert found._repr_html_().startswith("<table>")
 
 
+def test_what_was_given_stays_as_it_is() -> None:
+    found = bd.plan(arms=2, gap=0.2123456789, rho=0.3123456789)
+    assert (found.gap, found.rho) == (0.2123456789, 0.3123456789)
+    assert found.protocol.rho == "0.3123456789"
+    assert found.policy.guarantee().total <= 0.3123456789
+
+
 def test_the_same_request_has_the_same_answer() -> None:
     first, second = (bd.plan(arms=2, gap=0.2, rho=0.3) for _ in range(2))
     assert first.to_dict() == second.to_dict()

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from banditto.environment import Environment, LinearEnvironment
+from banditto.environment import Environment
 from banditto.errors import BandittoError, InvalidArgument
-from banditto.exact import open_unit
 from banditto.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
 from banditto.intervals import lower_limit
+from banditto.planning.effort import Effort, effort_for
 from banditto.planning.questions import Question
 from banditto.planning.rehearsal import Rehearsal, rehearse
-from banditto.planning.solving import FINEST, first_on_ladder, near, offered, rounded_up, smallest
+from banditto.planning.solving import first_on_ladder, near, offered, rounded_up, smallest
 from banditto.policy import Policy
 
 LEAST_RHO, LARGEST_RHO = 1e-5, 0.98
 COARSE = 1.01  # what is good enough on the way to an answer
-_FAILURES = 100  # that a rehearsal expects of a plan which just keeps its promise
 _DOUBT = 1e-3  # that a promise which a rehearsal kept does not hold
 NARROWEST = 1e-6  # gap, of the widest
 _GAP_STEP, _NEAR = 1.08, 1.03
@@ -42,14 +40,6 @@ class Settled(NamedTuple):
     gap: float
     rho: float
     horizon: int
-
-
-class Effort(NamedTuple):
-    """How many executions a rehearsal has, how far apart horizons are tried, and how fine the answer is."""
-
-    executions: int
-    step: float
-    finest: float
 
 
 class Played(NamedTuple):
@@ -79,18 +69,18 @@ class Planner:
             length = self.horizon(gap, rho, finest)
             if length is None:
                 raise self._no_horizon(gap, rho)
-            return Settled(_digits(gap), _digits(rho), length)
+            return Settled(gap, rho, length)
         assert horizon is not None, "exactly one is open"
         if gap is not None:
             share = self.rho(gap, horizon, finest)
             if share is None:
                 raise self._too_short(horizon, gap=gap)
-            return Settled(_digits(gap), _digits(share), horizon)
+            return Settled(gap, share, horizon)
         assert rho is not None, "exactly one is open"
         lead = self.gap(rho, horizon, finest)
         if lead is None:
             raise self._too_short(horizon, rho=rho)
-        return Settled(_digits(lead), _digits(rho), horizon)
+        return Settled(lead, rho, horizon)
 
     # -- one number is open -------------------------------------------------------------------------------------
 
@@ -110,30 +100,27 @@ class Planner:
         return None if found is None else rounded_up(found)
 
     def rho(self, gap: float, horizon: int, finest: float = COARSE) -> float | None:
-        """The smallest rho."""
-
-        def feasible(rho: float) -> bool:
-            return self.feasible(gap, rho, horizon)
-
-        return smallest(feasible, LEAST_RHO, LARGEST_RHO, finest)
+        """The smallest rho, to six digits."""
+        found = smallest(lambda rho: self.feasible(gap, _digits(rho), horizon), LEAST_RHO, LARGEST_RHO, finest)
+        return None if found is None else _digits(found)
 
     def gap(self, rho: float, horizon: int, finest: float = COARSE) -> float | None:
-        """The narrowest gap."""
+        """The narrowest gap, to six digits."""
         low, high = NARROWEST * self.widest, self.widest
 
         def feasible(gap: float) -> bool:
-            return self.feasible(gap, rho, horizon)
+            return self.feasible(_digits(gap), rho, horizon)
 
         if self._last_gap is not None:  # whoever asks again asks for something similar
             found = near(feasible, self._last_gap, low, high, _GAP_STEP, finest)
         else:
             found = smallest(feasible, low, high, finest)
         self._last_gap = found
-        return found
+        return None if found is None else _digits(found)
 
     def feasible(self, gap: float, rho: float, horizon: int) -> bool:
         """Whether the promise is kept, with little doubt."""
-        played = self.best(Settled(_digits(gap), _digits(rho), horizon))
+        played = self.best(Settled(gap, rho, horizon))
         return played is not None and self._kept(played.rehearsal)
 
     def _kept(self, rehearsal: Rehearsal) -> bool:
@@ -176,13 +163,14 @@ class Planner:
 
         @cache
         def solved(value: float) -> Settled | None:
+            value = _digits(value)
             if horizon is not None:  # and rho is varied
                 found = self.gap(value, horizon)
-                return None if found is None else Settled(_digits(found), _digits(value), horizon)
+                return None if found is None else Settled(found, value, horizon)
             lead, share = (value, rho) if rho is not None else (gap, value)
             assert lead is not None
             length = self.horizon(lead, share)
-            return None if length is None else Settled(_digits(lead), _digits(share), length)
+            return None if length is None else Settled(lead, share, length)
 
         def regret(value: float) -> float | None:
             found = solved(value)
@@ -238,24 +226,6 @@ class Planner:
         return InvalidArgument(argument, given, "; or ".join(offers) or f"another policy than {self.question.policy}")
 
 
-def effort_for(question: Question) -> Effort:
-    """More for what is quick: constants that are searched for and designs take their time."""
-    blank = question.blank()
-    fewest = math.ceil(_FAILURES / (1.0 - question.resolve))  # else luck would decide
-    if isinstance(blank, LinearEnvironment):
-        return Effort(max(1024, fewest // 2), 2.0, 1.01) if blank.means else Effort(max(192, fewest // 10), 2.0, 1.02)
-    usual = min(8192, max(2048, 400_000 // len(blank.means)))
-    return Effort(max(usual, fewest), 1.15, FINEST)
-
-
-def checked_share(value: Any, name: str) -> float:
-    """A probability within the range that is planned for."""
-    share = open_unit(value, name)
-    if not LEAST_RHO <= share <= LARGEST_RHO:
-        raise InvalidArgument(name, value, f"a number from {LEAST_RHO:g} to {LARGEST_RHO:g}")
-    return share
-
-
 def _digits(value: float) -> float:
-    """Six digits: nobody wants to publish more."""
+    """Six digits: nobody wants to publish more. What was given stays as it is."""
     return float(f"{value:.6g}")

@@ -21,7 +21,8 @@ from banditto.errors import InvalidArgument
 from banditto.exact import integer, open_unit, real
 from banditto.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
 from banditto.linear.problem import checked_actions
-from banditto.planning.planner import NARROWEST, Effort, Open, Planner, Progress, Settled, checked_share
+from banditto.planning.effort import Effort
+from banditto.planning.planner import LARGEST_RHO, LEAST_RHO, NARROWEST, Open, Planner, Progress, Settled
 from banditto.planning.questions import AIMED, AIMED_LINEAR, Question
 from banditto.planning.rehearsal import Rehearsal
 from banditto.planning.result import TrialPlan
@@ -89,7 +90,9 @@ def _checked(
         horizon = integer(horizon, "horizon", max(SHORTEST_HORIZON, len(question.blank().means)), LONGEST_HORIZON)
     if regret is not None and (regret := real(regret, "regret", "a number above 0")) <= 0.0:
         raise InvalidArgument("regret", regret, "a number above 0")
-    numbers = Open(gap, None if rho is None else checked_share(rho, "rho"), horizon, regret)
+    if rho is not None and not LEAST_RHO <= (rho := open_unit(rho, "rho")) <= LARGEST_RHO:
+        raise InvalidArgument("rho", rho, f"a number from {LEAST_RHO:g} to {LARGEST_RHO:g}")
+    numbers = Open(gap, rho, horizon, regret)
     known = [name for name in ("gap", "rho", "horizon") if getattr(numbers, name) is not None]
     if len(known) != (2 if regret is None else 1):
         given = " and ".join(known) or "none of gap, rho and horizon"
