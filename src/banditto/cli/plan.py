@@ -29,7 +29,7 @@ FILES = (
 )
 PlanPolicy = Annotated[
     str | None,
-    typer.Argument(metavar="[POLICY]", help="A name such as random-threshold:paper (default: the house policy)."),
+    typer.Argument(metavar="POLICY", help="A name such as random-threshold:paper (default: the house policy)."),
 ]
 PolicyFlag = Annotated[str | None, typer.Option("--policy", metavar="NAME", hidden=True, help="The same as POLICY.")]
 PlanGap = Annotated[
