@@ -57,7 +57,15 @@ def test_the_same_request_has_the_same_answer() -> None:
     assert first.to_dict() == second.to_dict()
 
 
-@pytest.mark.parametrize(("arms", "gap", "rho"), [(2, 0.1, 0.3), (5, 0.05, 0.1), (10, 0.2, 0.05)])
+@pytest.mark.parametrize(
+    ("arms", "gap", "rho"),
+    [
+        (5, 0.05, 0.1),
+        pytest.param(2, 0.1, 0.3, marks=pytest.mark.long),
+        pytest.param(3, 0.02, 0.02, marks=pytest.mark.long),
+        pytest.param(10, 0.2, 0.05, marks=pytest.mark.long),
+    ],
+)
 def test_there_and_back(arms: int, gap: float, rho: float) -> None:
     """The horizon, and from it rho and the gap again, within two percent."""
     planner = Planner(question(arms=arms), 0, lambda line: None)
