@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 import banditto as bd
+from banditto.actions.choosing import spread_actions
 from banditto.arrays import BoolArray, FloatArray, IntArray
 from banditto.coins import Coins
 from banditto.policies.certified_elimination import State
 from banditto.policy import Policy
+from banditto.replicable import without_warnings
 
 ARMS = (2, 3, 5, 10)
 RHOS = (0.05, 0.1, 0.3)
@@ -21,6 +23,7 @@ HORIZONS: dict[Any, dict[int, int]] = {
     bd.RandomThreshold: {2: 10**6, 3: 10**7, 5: 10**8, 10: 10**9},
     bd.MeanRounding: {2: 10**6, 3: 10**6, 5: 10**7, 10: 10**8},
 }
+LINEAR = (bd.CertifiedLinear, bd.LinearThreshold, bd.LeastSquaresRounding)
 NAMES = {kind.name: kind for kind in HORIZONS}
 
 
@@ -30,6 +33,15 @@ def made(name: str, arms: int, rho: float, **more: Any) -> Policy[Any]:
     minimum = policy.minimum_horizon()
     assert minimum is not None
     assert policy.horizon >= 10 * minimum
+    return policy
+
+
+def made_linear(kind: Any, arms: int, rho: float) -> Policy[Any]:
+    """On actions that are spread out, with a hundred times the smallest horizon at which anything is learnt."""
+    known = {"actions": spread_actions(arms, min(arms, 3)), "rho": rho}
+    with without_warnings():  # the first one is too short
+        smallest = kind(**known, horizon=10**6).minimum_horizon()
+    policy: Policy[Any] = kind(**known, horizon=max(10**6, 100 * smallest))
     return policy
 
 

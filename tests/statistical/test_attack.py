@@ -14,12 +14,21 @@ import numpy as np
 import pytest
 
 import banditto as bd
-from banditto.actions.choosing import spread_actions
 from banditto.intervals import lower_limit, upper_limit
 from banditto.policy import Policy
 from banditto.testing import assert_rate_at_most, detectable_rate
 from banditto.testing.instances import hard_instances
-from tests.statistical.attacked import ARMS, HORIZONS, NAMES, RHOS, BrokenInOneOrder, MostlyShared, made
+from tests.statistical.attacked import (
+    ARMS,
+    HORIZONS,
+    LINEAR,
+    NAMES,
+    RHOS,
+    BrokenInOneOrder,
+    MostlyShared,
+    made,
+    made_linear,
+)
 from tests.statistical.test_certified_elimination import world as certified_world
 from tests.statistical.test_mean_rounding import as_printed
 
@@ -89,12 +98,9 @@ def test_explore_then_commit_keeps_its_word_where_its_promise_is_kept(arms: int)
 
 
 @pytest.mark.parametrize(("arms", "rho"), [(2, 0.1), (3, 0.3), (5, 0.05), (10, 0.1)])
-@pytest.mark.parametrize("kind", [bd.CertifiedLinear, bd.LinearThreshold, bd.LeastSquaresRounding])
-@pytest.mark.filterwarnings("ignore::banditto.errors.ShortHorizonWarning")
+@pytest.mark.parametrize("kind", LINEAR)
 def test_no_linear_cell_breaks(kind: Any, arms: int, rho: float) -> None:
-    known = {"actions": spread_actions(arms, min(arms, 3)), "rho": rho}
-    smallest = kind(**known, horizon=10**6).minimum_horizon()
-    found = checked(kind(**known, horizon=max(10**6, 100 * smallest)), LINEAR_BUDGET, seed=1)
+    found = checked(made_linear(kind, arms, rho), LINEAR_BUDGET, seed=1)
     assert found.worst.mismatches > 0
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +10,7 @@ import typer
 
 from banditto.actions.choosing import read_actions
 from banditto.cli import parameters
-from banditto.cli.output import EXIT_CHECK, EXIT_OK, print_json
+from banditto.cli.output import EXIT_CHECK, EXIT_OK, print_json, spinner
 from banditto.errors import InvalidArgument
 from banditto.exact import integer, real
 from banditto.provenance import provenance
@@ -63,7 +61,8 @@ def design(
     actions = read_actions(arms, normalise, action_set, features, "arms")
     if picture is not None and actions.dimension != 2:
         raise InvalidArgument("plot", f"{actions.dimension} features", "a design of actions with two features")
-    with _spinner(quiet, wanted) as progress:
+    with spinner("design", quiet) as tell:
+        progress = None if tell is None else lambda ratio: tell(f"g/d is {ratio:.8g}, wanted {1 + wanted:.8g}")
         found = g_optimal_design(actions, accuracy=wanted, progress=progress)
     plan = None if count is None else found.plan(count)
     if picture is not None:
@@ -113,15 +112,3 @@ def _table(found: Design, pulls: tuple[int, ...] | None) -> str:
     more = f"\n... and {len(rows) - MOST_ROWS} more (--json has them all)" if len(rows) > MOST_ROWS else ""
     core = text_table(found.header(pulls), rows[:MOST_ROWS], "r" * (len(rows[0]) - 1) + "l")
     return "\n".join(f"{name:<12}{value}" for name, value in facts) + "\n\n" + core + more + "\n"
-
-
-@contextmanager
-def _spinner(quiet: bool, accuracy: float) -> Iterator[Callable[[float], None] | None]:
-    """What has been reached so far, on a terminal's stderr."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status("design") as status:
-        yield lambda ratio: status.update(f"design: g/d is {ratio:.8g}, wanted {1 + accuracy:.8g}")

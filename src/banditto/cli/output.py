@@ -188,6 +188,18 @@ def remove_stale(folder: Path, names: Sequence[str]) -> None:
 
 
 @contextmanager
+def spinner(label: str, quiet: bool) -> Iterator[Callable[[str], None] | None]:
+    """A line that says what is being done, on a terminal's stderr; nothing elsewhere or when quiet."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(label) as status:
+        yield lambda line: status.update(f"{label}: {line}")
+
+
+@contextmanager
 def told_of_interrupts(what: str) -> Iterator[None]:
     """Say that Ctrl-C left nothing behind, and let it go on."""
     try:

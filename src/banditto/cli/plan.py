@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from banditto.cli import parameters
-from banditto.cli.output import EXIT_OK, output_directory, print_json, progress_bars, told_of_interrupts, write_together
+from banditto.cli.output import (
+    EXIT_OK,
+    output_directory,
+    print_json,
+    progress_bars,
+    spinner,
+    told_of_interrupts,
+    write_together,
+)
 from banditto.cli.problems import BlankWorld
 from banditto.cli.saving import place_to_save, save
 from banditto.errors import InvalidArgument
@@ -84,7 +90,7 @@ def plan(
     from banditto import planning  # numerical libraries are loaded once there is work for them
 
     with output_directory(parameters.folder(out), FILES) as folder:
-        with _spinner(quiet) as tell, told_of_interrupts("plan"):
+        with spinner("plan", quiet) as tell, told_of_interrupts("plan"):
             found = planning.plan(
                 arms=len(world.means) or None,
                 gap=None if gap is None else real(gap, "gap"),
@@ -123,15 +129,3 @@ def _files(found: TrialPlan, content: dict[str, Any], progress: Any) -> dict[str
         "protocol.toml": found.protocol.to_toml(),
     }
     return texts | price_files(points, here, LOOKS["light", "wide"])
-
-
-@contextmanager
-def _spinner(quiet: bool) -> Iterator[Callable[[str], None] | None]:
-    """What is being tried, on a terminal's stderr."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status("plan") as status:
-        yield lambda line: status.update(f"plan: {line}")
