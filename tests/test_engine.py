@@ -189,7 +189,7 @@ def test_a_policy_that_breaks_its_contract_is_stopped() -> None:
 
 
 def test_noise_of_the_two_sides_and_of_blocks_differs() -> None:
-    draws = {Noise(1, side, block).binomial(10**12, 0.5, 1)[0] for side in (0, 1) for block in range(50)}
+    draws = {Noise(1, side, block).binomials(np.array([10**12]), 0.5)[0] for side in (0, 1) for block in range(50)}
     assert len(draws) == 100
 
 

@@ -1,24 +1,25 @@
 """Noise: the rewards' own randomness, fresh in every execution.
 
 Noise is addressed by (noise seed, side of the pair, block of pairs). It has another type than `Coins`, so that a
-type checker refuses to mix what is shared with what is fresh. NumPy's samplers may change between versions; noise
-is therefore reproducible for given library versions, while coins and decisions are reproducible everywhere.
+type checker refuses to mix what is shared with what is fresh. Samplers are NumPy's, which may change between versions,
+and for binomial totals our own, which rests on the C library's logarithm; noise is therefore reproducible for given
+library versions, while coins and decisions are reproducible everywhere.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from banditto.arrays import FloatArray, IntArray, WordArray
 from banditto.coins import address_key, philox_words
-
-# NumPy's binomial goes wrong between 10^13 and 10^15 without a word (small p); larger counts are split.
-LARGEST_COUNT = 10**13
+from banditto.errors import InvalidArgument
 
 SIDES = ("first", "second")
+# Attempts at a draw read their words this many sizes of the call apart at most; as many are never rejected in a row.
+_ATTEMPTS = 64
 _PIECE = 1 << 18  # single draws that are in memory at once: two megabytes
 
 
@@ -41,43 +42,71 @@ class Sums:
 class Noise:
     """Fresh random numbers for one side of one block of pairs."""
 
-    __slots__ = ("_generator",)
+    __slots__ = ("_generator", "_keys", "_place")
 
     def __init__(self, seed: int, side: int, block: int) -> None:
         key = address_key("banditto/noise/1", seed, SIDES[side], block)
         self._generator = np.random.Generator(np.random.SFC64(np.random.SeedSequence(key)))
+        self._keys = np.uint64(key & 0xFFFF_FFFF_FFFF_FFFF), np.uint64(key >> 64)
+        self._place = 0  # words of binomial draws that have been passed
 
-    def binomial(self, count: int, probability: float, size: int) -> IntArray:
-        """`size` draws of Binomial(count, probability); counts above `LARGEST_COUNT` are drawn in pieces."""
-        if count <= LARGEST_COUNT:
-            return self._generator.binomial(count, probability, size)
-        pieces, rest = divmod(count, LARGEST_COUNT)
-        total = self._generator.binomial(rest, probability, size)
-        for _ in range(pieces):
-            total += self._generator.binomial(LARGEST_COUNT, probability, size)
-        return total
+    def _places(self, size: int) -> np.uint64:
+        """Where the words of the next `size` draws begin."""
+        place = self._place
+        self._place += 2 * size * _ATTEMPTS
+        return np.uint64(place)
 
-    def multinomial(self, count: int, probabilities: Sequence[float], size: int) -> IntArray:
-        """`size` draws of how often each of several values comes up in `count` trials; shape (R, values)."""
-        counts = np.empty((size, len(probabilities)), dtype=np.int64)
-        left = np.full(size, count, dtype=np.int64)
+    def binomial_totals(self, pulls: IntArray, means: Sequence[float]) -> FloatArray:
+        """One draw of Binomial(pulls, mean) for each (replicate, arm)."""
+        from banditto import binomials  # compiled code is loaded only where it is used
+
+        check_arms(pulls, len(means))
+        totals = np.empty(pulls.shape[::-1], dtype=np.float64)
+        binomials.totals(pulls, np.array(means), self._keys, self._places(pulls.size), totals)
+        return totals.T
+
+    def normal_totals(self, pulls: IntArray, means: Sequence[float], sigma: float) -> FloatArray:
+        """One draw of Normal(pulls mean, pulls sigma^2) for each (replicate, arm)."""
+
+        def total(arm: int, count: int, size: int) -> FloatArray:
+            return count * means[arm] + sigma * math.sqrt(count) * self.normal(size)
+
+        return totals_by_arm(pulls, len(means), total)
+
+    def discrete_totals(
+        self, pulls: IntArray, values: Sequence[Sequence[float]], probabilities: Sequence[Sequence[float]]
+    ) -> FloatArray:
+        """Values times multinomial counts for each (replicate, arm), added up in the order of the values."""
+
+        def total(arm: int, count: int, size: int) -> FloatArray:
+            counts = self.multinomial_of(np.full(size, count, dtype=np.int64), probabilities[arm])
+            sums = Sums(size)
+            for value, often in zip(values[arm], counts, strict=True):
+                sums.add(value * often.astype(np.float64))
+            return sums.totals
+
+        return totals_by_arm(pulls, len(values), total)
+
+    def multinomial_of(self, counts: IntArray, probabilities: Sequence[float]) -> Iterator[IntArray]:
+        """How often each of several values comes up in so many trials (R,), value by value."""
+        left = counts.copy()
         # what is left from each value on, each a sum of its own: subtracting one by one would lose rare values
         tails = [math.fsum(probabilities[index:]) for index in range(len(probabilities) + 1)]
         for index, probability in enumerate(probabilities):
             share = 1.0 if tails[index + 1] <= 0.0 else probability / tails[index]
-            counts[:, index] = self.binomials(left, share) if probability > 0.0 else 0
-            left -= counts[:, index]
-        return counts
+            found = self.binomials(left, share) if probability > 0.0 else left * 0
+            left = left - found
+            yield found
 
     def binomials(self, counts: IntArray, probability: float | FloatArray) -> IntArray:
         """One draw of Binomial(count, probability) for each count; probabilities of the same shape, or one for all."""
-        total = np.zeros_like(counts)
-        left = counts.copy()
-        while int(left.max(initial=0)) > LARGEST_COUNT:
-            piece = np.minimum(left, LARGEST_COUNT)
-            total += self._generator.binomial(piece, probability)
-            left -= piece
-        return total + self._generator.binomial(left, probability)
+        from banditto import binomials  # compiled code is loaded only where it is used
+
+        draws = np.empty(counts.size, dtype=np.int64)
+        each = np.ascontiguousarray(np.broadcast_to(probability, counts.shape), dtype=np.float64)
+        place = self._places(counts.size)
+        binomials.each(np.ascontiguousarray(counts).ravel(), each.ravel(), self._keys, place, draws)
+        return draws.reshape(counts.shape)
 
     def beta_sums(self, a: float, b: float, count: int, size: int) -> FloatArray:
         """`size` sums of `count` draws of Beta(a, b), made in pieces so that memory does not grow with the count."""
@@ -93,6 +122,38 @@ class Noise:
     def normal(self, size: int) -> FloatArray:
         """`size` standard normal draws."""
         return self._generator.standard_normal(size)
+
+
+def totals_by_arm(pulls: IntArray, arms: int, total: Callable[[int, int, int], FloatArray | IntArray]) -> FloatArray:
+    """Totals (R, K) where `total(arm, count, size)` draws `size` totals of `count` pulls of one arm.
+
+    Samplers are fastest with a scalar count, and almost always all replicates that pull an arm in a batch pull
+    it equally often; so group by count. Memory is arm-major.
+    """
+    check_arms(pulls, arms)
+    rows = pulls.shape[0]
+    totals = np.empty(pulls.shape[::-1], dtype=np.float64)
+    most, added = pulls.max(axis=0).tolist(), pulls.sum(axis=0).tolist()
+    for arm, count in enumerate(most):
+        if added[arm] == rows * count:  # every replicate pulls it equally often, or none does
+            totals[arm] = total(arm, count, rows) if count else 0.0
+            continue
+        totals[arm] = 0.0
+        pulled = pulls[:, arm] > 0
+        size = int(np.count_nonzero(pulled))
+        if added[arm] == size * count:  # those that pull it do so equally often
+            totals[arm, pulled] = total(arm, count, size)
+            continue
+        for each in np.unique(pulls[pulled, arm]).tolist():
+            chosen = pulls[:, arm] == each
+            totals[arm, chosen] = total(arm, each, int(np.count_nonzero(chosen)))
+    return totals.T
+
+
+def check_arms(pulls: IntArray, arms: int) -> None:
+    """Refuse a plan for another number of arms."""
+    if pulls.shape[1] != arms:
+        raise InvalidArgument("environment", f"{arms} arms", f"{pulls.shape[1]} arms, as the policy has")
 
 
 def derived_noise_seed(seed: int) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 
 from banditto.arrays import FloatArray, IntArray
 from banditto.environment import RewardKernel
-from banditto.environments.arms import checked_means, draw_by_arm
+from banditto.environments.arms import checked_means
 from banditto.exact import Real
 from banditto.horizons import LONGEST_HORIZON
 from banditto.noise import Noise
@@ -37,9 +37,7 @@ class Bernoulli:
 
     def draw(self, pulls: IntArray, noise: Noise) -> FloatArray:
         """Binomial totals."""
-        return draw_by_arm(
-            pulls, len(self.means), lambda arm, count, size: noise.binomial(count, self.means[arm], size)
-        )
+        return noise.binomial_totals(pulls, self.means)
 
     @property
     def variances(self) -> tuple[float, ...]:

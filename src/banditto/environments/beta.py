@@ -10,10 +10,10 @@ import numpy as np
 
 from banditto.arrays import FloatArray, IntArray
 from banditto.environment import RewardKernel
-from banditto.environments.arms import checked_means, draw_by_arm
+from banditto.environments.arms import checked_means
 from banditto.errors import InvalidArgument
 from banditto.exact import Real, real
-from banditto.noise import Noise
+from banditto.noise import Noise, totals_by_arm
 from banditto.rewards import Rewards
 
 _CONCENTRATIONS = "a number from 0.01 to 1e6"
@@ -56,7 +56,7 @@ class Beta:
                 raise InvalidArgument("environment", f"beta with {count} pulls", allowed)
             return noise.beta_sums(float(shapes[arm, 0]), float(shapes[arm, 1]), count, size)
 
-        return draw_by_arm(pulls, len(self.means), total)
+        return totals_by_arm(pulls, len(self.means), total)
 
     @property
     def variances(self) -> tuple[float, ...]:

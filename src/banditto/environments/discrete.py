@@ -21,11 +21,11 @@ import numpy as np
 
 from banditto.arrays import FloatArray, IntArray
 from banditto.environment import RewardKernel
-from banditto.environments.arms import checked_means, draw_by_arm
+from banditto.environments.arms import checked_means
 from banditto.errors import InvalidArgument
 from banditto.exact import Real, integer, real
 from banditto.horizons import FEWEST_ARMS, LONGEST_HORIZON, MOST_ARMS
-from banditto.noise import Noise, Sums
+from banditto.noise import Noise
 from banditto.rewards import Rewards
 
 MOST_VALUES = 1000
@@ -99,14 +99,7 @@ class Discrete:
     def draw(self, pulls: IntArray, noise: Noise) -> FloatArray:
         """Values times multinomial counts, added up in the order of the values."""
 
-        def total(arm: int, count: int, size: int) -> FloatArray:
-            counts = noise.multinomial(count, self.probabilities[arm], size)
-            sums = Sums(size)
-            for index, value in enumerate(self.values[arm]):
-                sums.add(value * counts[:, index].astype(np.float64))
-            return sums.totals
-
-        return draw_by_arm(pulls, len(self.values), total)
+        return noise.discrete_totals(pulls, self.values, self.probabilities)
 
     def round_kernel(self) -> RewardKernel:
         """By the cumulative probabilities."""

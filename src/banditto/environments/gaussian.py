@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -11,7 +10,7 @@ import numpy as np
 
 from banditto.arrays import FloatArray, IntArray
 from banditto.environment import RewardKernel
-from banditto.environments.arms import checked_means, draw_by_arm
+from banditto.environments.arms import checked_means
 from banditto.exact import Real, scale
 from banditto.horizons import LONGEST_HORIZON
 from banditto.noise import Noise
@@ -47,10 +46,7 @@ class Gaussian:
     def draw(self, pulls: IntArray, noise: Noise) -> FloatArray:
         """Normal totals."""
 
-        def total(arm: int, count: int, size: int) -> FloatArray:
-            return count * self.means[arm] + self.sigma * math.sqrt(count) * noise.normal(size)
-
-        return draw_by_arm(pulls, len(self.means), total)
+        return noise.normal_totals(pulls, self.means, self.sigma)
 
     @property
     def variances(self) -> tuple[float, ...]:

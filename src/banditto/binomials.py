@@ -1,0 +1,254 @@
+"""Exact binomial totals of any count up to 10^15, compiled: one draw costs half of what NumPy's takes.
+
+Method   Hörmann 1993, "The generation of binomial random variates", algorithm BTRS, with the squeeze that
+         Kachitvichyanukul and Schmeiser 1988 use before the exact test. For that probabilities come from a table near
+         the mode, else from the saddle-point formula of Loader 2000: it loses no digits at large counts, where
+         differences of logarithms of factorials would. Below ten expected successes (or failures) by inversion.
+Symbols  n: count, p <= 1/2: probability, q = 1 - p, m: mode, s: standard deviation; a, b, c, alpha, v_r: Hörmann's
+         constants; u, v: uniform numbers.
+Words    are looked up by place, as in `counter`; the second key keeps streams apart that pass the same place.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from banditto.arrays import FloatArray, IntArray, WordArray
+
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+_S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+_ONE = np.uint64(1)
+_SMALL = 10.0  # expected successes below which inversion is used
+_HALF_LOG_TWO_PI = 0.9189385332046727418
+# log k! - (k + 1/2) log k + k - log(2 pi)/2, which the series gives from 16 on; at 0 never used
+_STIRLING = np.array(
+    [
+        0.0,
+        *(math.lgamma(k + 1.0) - (k + 0.5) * math.log(k) + k - _HALF_LOG_TWO_PI for k in range(1, 16)),
+    ]
+)
+_RATIOS, _NEAR = 9, 32  # P(k) / P(mode) for k this near to it are made beforehand
+_CONSTANTS = _RATIOS + 2 * _NEAR + 1
+
+
+@njit(cache=True, forceinline=True)
+def _uniform(key: np.uint64, second: np.uint64, index: np.uint64) -> float:
+    """The number at `index` of a stream, in [0, 1): the finaliser of SplitMix64 with a second key in its middle."""
+    bits = key + index * _STEP
+    bits = ((bits ^ (bits >> _S30)) * _FIRST) ^ second
+    bits = (bits ^ (bits >> _S27)) * _SECOND
+    return np.float64((bits ^ (bits >> _S31)) >> _S11) * 2.0**-53
+
+
+@njit(cache=True, error_model="numpy")
+def _stirling(x: float) -> float:
+    """The error of Stirling's formula for log x!, x a positive integer."""
+    if x < 16.0:
+        return float(_STIRLING[int(x)])
+    y = 1.0 / x
+    z = y * y
+    return y * (1.0 / 12.0 - z * (1.0 / 360.0 - z * (1.0 / 1260.0 - z * (1.0 / 1680.0))))
+
+
+@njit(cache=True, error_model="numpy")
+def _deviance(x: float, mean: float) -> float:
+    """x log(x / mean) + mean - x, to full precision when the two are close."""
+    v = (x - mean) / (x + mean)
+    z = v * v
+    if z > 0.0025:
+        return x * math.log(x / mean) + mean - x
+    # the next term is below 1e-19 of the first
+    series = 1.0 / 3.0 + z * (1.0 / 5.0 + z * (1.0 / 7.0 + z * (1.0 / 9.0 + z * (1.0 / 11.0 + z * (1.0 / 13.0)))))
+    return v * ((x - mean) + 2.0 * x * z * series)
+
+
+@njit(cache=True, error_model="numpy")
+def _log_probability(k: float, n: float, p: float) -> float:
+    """log P(Binomial(n, p) = k)."""
+    if k == 0.0:
+        return n * math.log1p(-p)
+    if k == n:
+        return n * math.log(p)
+    rest = n - k
+    close = _stirling(n) - _stirling(k) - _stirling(rest) - _deviance(k, n * p) - _deviance(rest, n * (1.0 - p))
+    return close + 0.5 * math.log(n / (k * rest)) - _HALF_LOG_TWO_PI
+
+
+@njit(cache=True, error_model="numpy")
+def _prepare(n: float, p: float, constants: FloatArray) -> None:
+    """Write what all draws of Binomial(n, p), p <= 1/2, have in common."""
+    if n * p < _SMALL:
+        constants[0] = math.exp(n * math.log1p(-p))  # P(0)
+        constants[1] = p / (1.0 - p)
+        return
+    variance = n * p * (1.0 - p)
+    s = math.sqrt(variance)
+    b = 1.15 + 2.53 * s
+    a = -0.0873 + 0.0248 * b + 0.01 * p
+    mode = math.floor((n + 1.0) * p)
+    constants[0] = 2.0 * a
+    constants[1] = b
+    constants[2] = n * p + 0.5
+    constants[3] = 0.92 - 4.2 / b  # v_r
+    constants[4] = (2.83 + 5.1 / b) * s  # alpha
+    constants[5] = mode
+    constants[6] = variance
+    constants[7] = 0.5 * variance - 1.0  # how far from the mode the squeeze holds
+    constants[8] = _log_probability(mode, n, p)
+    ratio, odds = 1.0, p / (1.0 - p)
+    constants[_RATIOS + _NEAR] = 1.0
+    for away in range(1, _NEAR + 1):  # upwards from the mode, each from the one before
+        k = mode + away
+        ratio = ratio * odds * (n - k + 1.0) / k if k <= n else 0.0
+        constants[_RATIOS + _NEAR + away] = ratio
+    ratio = 1.0
+    for away in range(1, _NEAR + 1):
+        k = mode - away
+        ratio = ratio * (k + 1.0) / (odds * (n - k)) if k >= 0.0 else 0.0
+        constants[_RATIOS + _NEAR - away] = ratio
+
+
+@njit(cache=True, error_model="numpy")
+def _inverted(n: float, constants: FloatArray, key: np.uint64, second: np.uint64, index: np.uint64) -> float:
+    """By adding probabilities up from 0 until they exceed a uniform number."""
+    u, k, probability = _uniform(key, second, index), 0.0, constants[0]
+    # with less than ten expected 200 never come; beyond lies what rounding left
+    while u > probability and k < n and k < 200.0:
+        u -= probability
+        k += 1.0
+        probability *= constants[1] * (n - k + 1.0) / k
+    return k
+
+
+@njit(cache=True, error_model="numpy")
+def _accepted(k: float, v: float, n: float, p: float, constants: FloatArray) -> bool:
+    """Whether v is below the ratio of the probabilities of k and of the mode."""
+    distance, variance = abs(k - constants[5]), constants[6]
+    if distance <= _NEAR:
+        return bool(v <= constants[_RATIOS + _NEAR + int(k - constants[5])])
+    log = math.log(v)
+    if distance < constants[7]:
+        share = distance / variance
+        slack = share * ((distance * (distance / 3.0 + 0.625) + 1.0 / 6.0) / variance + 0.5)
+        middle = -0.5 * distance * share
+        if log < middle - slack:
+            return True
+        if log > middle + slack:
+            return False
+    return bool(log <= _log_probability(k, n, p) - constants[8])
+
+
+@njit(cache=True, error_model="numpy")
+def _draw(
+    n: float, p: float, constants: FloatArray, key: np.uint64, second: np.uint64, index: np.uint64, step: np.uint64
+) -> float:
+    """One draw of Binomial(n, p), p <= 1/2; attempts read two words each, at `index` and every `step` after it."""
+    if n * p < _SMALL:
+        return _inverted(n, constants, key, second, index)
+    while True:
+        u = _uniform(key, second, index) - 0.5
+        v = _uniform(key, second, index + _ONE)
+        us = 0.5 - abs(u)
+        k: float = np.floor((constants[0] / us + constants[1]) * u + constants[2])
+        if us >= 0.07 and v <= constants[3]:
+            return k
+        if 0.0 <= k <= n and _accepted(k, _height(us, v, constants), n, p, constants):
+            return k
+        index += step
+
+
+@njit(cache=True, forceinline=True, error_model="numpy")
+def _height(us: float, v: float, constants: FloatArray) -> float:
+    """Where v lies under the hat, as a share of the probability of the mode."""
+    height: float = v * constants[4] / (0.5 * constants[0] / (us * us) + constants[1])
+    return height
+
+
+@njit(cache=True, error_model="numpy")
+def _proposals(
+    places: WordArray, constants: FloatArray, key: np.uint64, second: np.uint64, out: tuple[FloatArray, ...]
+) -> None:
+    """First attempts at many draws, without a branch, so that compilers use vector instructions."""
+    ks, tails, heights = out
+    a, b, c = constants[0], constants[1], constants[2]
+    for place in range(places.size):
+        u = _uniform(key, second, places[place]) - 0.5
+        us = 0.5 - abs(u)
+        ks[place] = np.floor((a / us + b) * u + c)
+        tails[place] = us
+        heights[place] = _uniform(key, second, places[place] + _ONE)
+
+
+@njit(cache=True, error_model="numpy")
+def totals(
+    pulls: IntArray, means: FloatArray, keys: tuple[np.uint64, np.uint64], first: np.uint64, out: FloatArray
+) -> None:
+    """One draw of Binomial(pulls, mean) for each (replicate, arm) into `out` (arm, replicate).
+
+    The words of replicate r and arm j begin at `first` + 2 (j R + r). Nearly always all that pull an arm do so
+    equally often: those draws are made together, the others one by one.
+    """
+    rows, arms = pulls.shape
+    constants, others = np.empty(_CONSTANTS), np.empty(_CONSTANTS)
+    chosen, places = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.uint64)
+    ks, tails, heights = np.empty(rows), np.empty(rows), np.empty(rows)
+    step = np.uint64(2 * rows * arms)
+    for arm in range(arms):
+        flipped = means[arm] > 0.5
+        p = 1.0 - means[arm] if flipped else means[arm]
+        most = pulls[:, arm].max()
+        n = float(most)
+        vectors = n * p >= _SMALL
+        if n > 0.0:
+            _prepare(n, p, constants)
+        size = 0
+        for row in range(rows):
+            out[arm, row] = 0.0
+            place = first + np.uint64(2 * (arm * rows + row))
+            count = pulls[row, arm]
+            if count == most and vectors:
+                chosen[size] = row
+                places[size] = place
+                size += 1
+            elif count > 0 and p > 0.0:
+                if count != most:
+                    _prepare(float(count), p, others)
+                own = constants if count == most else others
+                out[arm, row] = _draw(float(count), p, own, keys[0], keys[1], place, step)
+        if vectors:
+            _proposals(places[:size], constants, keys[0], keys[1], (ks, tails, heights))
+        for index in range(size if vectors else 0):
+            k = ks[index]
+            if tails[index] < 0.07 or heights[index] > constants[3]:
+                fits = 0.0 <= k <= n
+                if not fits or not _accepted(k, _height(tails[index], heights[index], constants), n, p, constants):
+                    k = _draw(n, p, constants, keys[0], keys[1], places[index] + step, step)
+            out[arm, chosen[index]] = k
+        if flipped:
+            for row in range(rows):
+                out[arm, row] = float(pulls[row, arm]) - out[arm, row]
+
+
+@njit(cache=True, error_model="numpy")
+def each(
+    counts: IntArray, means: FloatArray, keys: tuple[np.uint64, np.uint64], first: np.uint64, out: IntArray
+) -> None:
+    """One draw of Binomial(count, mean) for each of as many counts and means."""
+    constants = np.empty(_CONSTANTS)
+    step = np.uint64(2 * counts.size)
+    count, mean = -1, -1.0
+    for index in range(counts.size):
+        p = min(means[index], 1.0 - means[index])
+        if counts[index] != count or means[index] != mean:
+            count, mean = counts[index], means[index]
+            if count > 0:
+                _prepare(float(count), p, constants)
+        k = 0.0
+        if count > 0 and p > 0.0:
+            k = _draw(float(count), p, constants, keys[0], keys[1], first + np.uint64(2 * index), step)
+        out[index] = count - np.int64(k) if mean > 0.5 else np.int64(k)
