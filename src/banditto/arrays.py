@@ -6,6 +6,7 @@ run on NumPy, on CuPy and under array-api-strict, which the contract suite uses 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,35 @@ BoolArray = npt.NDArray[np.bool_]
 WordArray = npt.NDArray[np.uint64]
 
 
+# Modules by the type of their arrays: NumPy's for speed, and CuPy's, whose arrays do not know it, once it is in use.
+_modules: dict[type, Any] = {np.ndarray: np}
+
+
 def namespace(array: Any) -> Any:
     """The module whose functions work on `array`."""
-    return array.__array_namespace__()
+    module = _modules.get(type(array))
+    return array.__array_namespace__() if module is None else module
+
+
+def register_namespace(kind: type, module: Any) -> None:
+    """Let `namespace` find the module of arrays of this type."""
+    _modules[kind] = module
+
+
+def changed(value: Any, change: Callable[[Any], Any]) -> Any:
+    """An array, or a state (NamedTuple, possibly of others), with its arrays changed."""
+    if isinstance(value, tuple):
+        return type(value)(*(changed(part, change) for part in value))
+    return change(value) if hasattr(value, "shape") else value
+
+
+def taken(value: Any, rows: IntArray) -> Any:
+    """An array, or a state, with some of its replicates, which are the first axis of every array that is not empty."""
+
+    def some(array: Any) -> Any:
+        return array.T[..., rows].T if array.size else array  # arm-major again
+
+    return changed(value, some)
 
 
 def on_host(array: Any) -> Any:

@@ -15,6 +15,7 @@ from scipy.special import ndtri
 
 from banditto.catalogue import protocol_of
 from banditto.engine.blocks import Progress, run_pairs
+from banditto.engine.machines import Backend
 from banditto.engine.pairs import Moments, PairCounts, study_of
 from banditto.environment import Environment
 from banditto.errors import InvalidArgument
@@ -156,16 +157,20 @@ def certify(
     jobs: int = 1,
     executor: Executor | None = None,
     progress: Progress | None = None,
+    backend: Backend = "numpy",
 ) -> Certificate:
     """Play pairs of executions and count how many are the same.
 
     `horizon` and `rho` belong to a replicable policy and must be given for a baseline, which has neither. `jobs`
-    starts that many processes; `executor` uses one of yours instead. Results do not depend on either.
+    starts that many processes; `executor` uses one of yours instead. Results do not depend on either. `backend="cupy"`
+    plays on a GPU: the same coins and decisions, with rewards of the same distribution.
     """
-    study = study_of(policy, environment, seed=seed, noise_seed=noise_seed, horizon=horizon)
+    study = study_of(policy, environment, seed=seed, noise_seed=noise_seed, horizon=horizon, backend=backend)
     rho = checked_rho(policy, rho)
     pairs = integer(pairs, "pairs", 1, MOST_PAIRS)
     jobs = integer(jobs, "jobs", 1, MOST_JOBS)
+    if jobs > 1 and backend != "numpy":
+        raise InvalidArgument("jobs", jobs, "1, because all processes would share the GPU")
     confidence = open_unit(confidence, "confidence")
     counts, interrupted = run_pairs(study, pairs, jobs, executor, progress)
     if counts.pairs == 0:

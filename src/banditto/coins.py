@@ -11,13 +11,13 @@ makes four words per counter step. A uniform is the top 53 bits of the word time
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from operator import index
 
 import numpy as np
 
-from banditto.arrays import FloatArray, WordArray
+from banditto.arrays import FloatArray, IntArray, WordArray
 from banditto.errors import InvalidArgument
 from banditto.exact import integer
 
@@ -33,6 +33,7 @@ class Coins:
     seed: int
     start: int = 0
     count: int = 1
+    rows: IntArray | None = field(default=None, compare=False)  # those of the `count` replicates that are wanted
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "seed", integer(self.seed, "seed", 0, LARGEST_SEED))
@@ -41,15 +42,26 @@ class Coins:
 
     def words(self, purpose: str, batch: int, arm: int = 0) -> WordArray:
         """64 random bits for each replicate, shape (R,)."""
-        return philox_words(_coin_key(self.seed, purpose, index(batch), index(arm)), self.start, self.count)
+        words = philox_words(self.key(purpose, batch, arm), self.start, self.count)
+        return words if self.rows is None else words[self.rows]
 
     def uniform(self, purpose: str, batch: int, arm: int = 0) -> FloatArray:
         """A uniform number in [0, 1) for each replicate, shape (R, 1)."""
-        key = _coin_key(self.seed, purpose, index(batch), index(arm))
+        key = self.key(purpose, batch, arm)
         chunk, offset = divmod(self.start, CHUNK)
         if offset + self.count > CHUNK or self.count < CHUNK // 64:
-            return _uniforms(key, self.start, self.count)
-        return _chunk_of_uniforms(key, chunk)[offset : offset + self.count]
+            values = _uniforms(key, self.start, self.count)
+        else:
+            values = _chunk_of_uniforms(key, chunk)[offset : offset + self.count]
+        return values if self.rows is None else values[self.rows]
+
+    def key(self, purpose: str, batch: int, arm: int) -> int:
+        """The key of an address's stream."""
+        return _coin_key(self.seed, purpose, index(batch), index(arm))
+
+    def only(self, rows: IntArray) -> Coins:
+        """The coins of some of these replicates, in their order: a coin is the replicate's, whoever is left."""
+        return replace(self, rows=rows if self.rows is None else self.rows[rows])
 
 
 def address_key(*parts: object) -> int:

@@ -22,7 +22,7 @@ class Race(NamedTuple):
     active: BoolArray  # (R, K)
     totals: FloatArray  # (R, K), cumulative; -inf for a dropped arm
     # the rest follows from these and is kept because making it again costs a pass over (R, K) in every batch
-    ones: IntArray  # (R, K): 1 for an active arm, else 0
+
     several: IntArray  # (R, 1): how many arms are active
     remaining: IntArray  # (R, 1): pulls left
     testing: BoolArray  # (R, 1): the batch to come ends in a test
@@ -34,10 +34,11 @@ def start(arms: int, horizon: int, replicates: int, pulls: int) -> Race:
     replicates = integer(replicates, "replicates", 1, 10**9)
     active = np.ones((arms, replicates), dtype=np.bool_).T
     totals = np.zeros((arms, replicates), dtype=np.float64).T
-    ones = np.ones((arms, replicates), dtype=np.int64).T
+
     several = np.full((replicates, 1), arms, dtype=np.int64)
     remaining = np.full((replicates, 1), horizon, dtype=np.int64)
-    return _opened(Race(1, active, totals, ones, several, remaining, several > 1, True), pulls)
+    testing = _testing(several, remaining, pulls)
+    return Race(1, active, totals, several, remaining, testing, bool(testing.all()))
 
 
 def plan(race: Race, pulls: int, favourites: BoolArray | None = None) -> IntArray | None:
@@ -47,7 +48,7 @@ def plan(race: Race, pulls: int, favourites: BoolArray | None = None) -> IntArra
     """
     xp = namespace(race.active)
     if race.all_testing:
-        equal: IntArray = race.ones * pulls
+        equal: IntArray = xp.astype(race.active, xp.int64) * pulls
         return equal
     if not bool(xp.any(race.remaining > 0)):
         return None
@@ -65,26 +66,30 @@ def plan(race: Race, pulls: int, favourites: BoolArray | None = None) -> IntArra
 
 
 def after(race: Race, totals: FloatArray, stays: BoolArray, pulls: int, following: int) -> Race:
-    """The race after a batch of `pulls` with these cumulative totals; the next one would take `following` pulls."""
+    """The race after a batch of `pulls` with these cumulative totals; the next one would take `following` pulls.
+
+    `stays` is False for every arm that was dropped before, as a comparison with a total of -inf makes it.
+    """
     xp = namespace(totals)
     remaining = race.remaining - pulls * race.several
     if not race.all_testing:
-        stays = stays | ~race.testing
+        stays = (stays & race.testing) | (race.active & ~race.testing)
         remaining = remaining * xp.astype(race.testing, xp.int64)
-    active, ones, several = race.active, race.ones, race.several
-    if not bool(xp.all(stays)):
-        active = active & stays
-        ones = xp.astype(active, xp.int64)
-        several = xp.sum(ones, axis=-1, keepdims=True)
+    active, several, testing = race.active, race.several, race.testing
+    all_testing = False
+    if bool(xp.all(stays == active)):  # nobody was dropped, and where all can go on testing they do
+        all_testing = race.all_testing and 0 < following * active.shape[1] <= int(xp.min(remaining))
+    else:
+        active = stays
+        several = xp.sum(xp.astype(active, xp.int64), axis=-1, keepdims=True)
         totals = xp.where(active, totals, xp.asarray(-xp.inf))
-    moved = Race(race.batch + 1, active, totals, ones, several, remaining, race.testing, race.all_testing)
-    return _opened(moved, following)
+    if not all_testing:
+        testing = _testing(several, remaining, following)
+        all_testing = bool(xp.all(testing))
+    return Race(race.batch + 1, active, totals, several, remaining, testing, all_testing)
 
 
-def _opened(race: Race, pulls: int) -> Race:
-    """The race with its next step settled: a test, if several arms are left and the budget allows it."""
-    xp = namespace(race.active)
-    testing = (pulls * race.several <= race.remaining) & (race.several > 1)
-    if pulls == 0:
-        testing = xp.zeros_like(testing)
-    return race._replace(testing=testing, all_testing=bool(xp.all(testing)))
+def _testing(several: IntArray, remaining: IntArray, pulls: int) -> BoolArray:
+    """Which rows test next: those with several arms left, if the budget allows `pulls` of each."""
+    testing: BoolArray = (pulls * several <= remaining) & (several > 1)
+    return testing if pulls else namespace(several).zeros_like(testing)

@@ -1,7 +1,8 @@
 """Batched executions: the plan/draw/decide loop over many replicates at once, by array operations only.
 
 An execution costs O(K log T), whatever T is. Memory is bounded by the block: plans are compared as they are made,
-and kept only for a single pair that somebody wants to look at.
+and kept only for a single pair that somebody wants to look at. Pairs of which both sides have spent their horizon are
+moved out of the way, so that the last batches cost what the pairs still in them cost.
 """
 
 from __future__ import annotations
@@ -9,10 +10,9 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
-import numpy as np
-
-from banditto.arrays import IntArray
+from banditto.arrays import FloatArray, IntArray, namespace, taken
 from banditto.coins import Coins
+from banditto.engine.machines import HOST, Machine, machine_of
 from banditto.engine.pairs import PairCounts, Study, pairs_per_block, pseudo_regret
 from banditto.environment import Environment
 from banditto.errors import ContractError
@@ -20,19 +20,31 @@ from banditto.noise import Noise
 from banditto.policy import BatchedPolicy
 from banditto.trajectory import Run, Trajectory
 
+# Pairs are moved out when this share of those in play has finished: earlier it would cost more than it saves.
+_WORTH_MOVING = 0.2
+
 
 class Execution:
     """Many executions of one policy in step; `advance` plays one batch, `pulls` counts per (replicate, arm)."""
 
-    def __init__(self, policy: BatchedPolicy[Any], environment: Environment, coins: Coins, noise: Noise) -> None:
+    def __init__(
+        self,
+        policy: BatchedPolicy[Any],
+        environment: Environment,
+        coins: Coins,
+        noise: Noise,
+        machine: Machine = HOST,
+    ) -> None:
         self._policy = policy
         self._environment = environment
         self._coins = coins
         self._noise = noise
         self._done = False
-        self.state = policy.init(coins.count)
+        self.state = machine.start(policy, coins.count)
+        xp = machine.arrays
+        self.pulls: IntArray = xp.zeros((policy.arms, coins.count), dtype=xp.int64).T  # (R, K), arm-major
         self._at_most = 0  # no execution has pulled more often than this
-        self.pulls: IntArray = np.zeros((policy.arms, coins.count), dtype=np.int64).T  # (R, K), arm-major
+        self.spent: IntArray | None = None  # (R,), once somebody may have come to the end
 
     def advance(self) -> IntArray | None:
         """Play one batch and return its plan; None when all replicates have spent their horizon."""
@@ -47,56 +59,102 @@ class Execution:
         self._at_most += largest * self._policy.arms
         wanted = plan
         if largest <= 0 or self._at_most >= horizon:  # before that nobody can have come to the end
-            spent = self.pulls.sum(axis=1)
+            spent = self.spent = self.pulls.sum(axis=1)
             if largest <= 0 or plan.min() < 0 or spent.max() > horizon:
                 raise ContractError(f"{self._policy.name} planned no pulls, or more than the horizon of {horizon}")
             self._done = int(spent.min()) == horizon
             if self._done:
                 return plan
             # totals of pulls that end the horizon decide nothing: do not draw them
-            wanted = plan * (spent < horizon)[:, np.newaxis]
+            wanted = plan * (spent < horizon)[:, None]
         totals = self._environment.draw(wanted, self._noise)
         self.state = self._policy.decide(self.state, totals, self._coins)
         return plan
 
+    def keep(self, rows: IntArray) -> None:
+        """Go on with these rows alone."""
+        self.state, self.pulls = taken(self.state, rows), taken(self.pulls, rows)
+        self._coins = self._coins.only(rows)
+        self.spent = None if self.spent is None else taken(self.spent, rows)
+
+
+class _Tally:
+    """What has been seen of each pair of a block; `rows` are those still in play."""
+
+    def __init__(self, xp: Any, size: int) -> None:
+        self._xp = xp
+        self.diverged: IntArray = xp.zeros(size, dtype=xp.int64)  # batch of first divergence, 0 for none
+        self.numbers: IntArray = xp.zeros(size, dtype=xp.int64)  # and the number of the first pull that differs
+        self.regrets: tuple[FloatArray, FloatArray] = (xp.zeros(size), xp.zeros(size))
+        self._rows: IntArray | None = None  # those still in play; None for all
+        self._together = xp.ones(size, dtype=xp.bool)  # those of them that have not differed
+
+    def compare(self, batch: int, one: IntArray, two: IntArray, pulls: IntArray) -> None:
+        """Note which pairs differ for the first time; `pulls` are the first side's, this batch included."""
+        apart = one != two
+        if not bool(self._xp.any(apart)):
+            return
+        found = self._xp.nonzero(self._xp.any(apart, axis=1) & self._together)[0]
+        self._together[found] = False
+        rows = found if self._rows is None else self._rows[found]
+        self.diverged[rows] = batch
+        one, two = one[found], two[found]
+        self.numbers[rows] = (pulls[found] - one).sum(axis=1) + _common_pulls(one, two) + 1
+
+    def settle(self, sides: tuple[Execution, Execution], means: tuple[float, ...]) -> None:
+        """Take both sides' regret of all pairs that are still in play."""
+        rows = slice(None) if self._rows is None else self._rows
+        for regret, side in zip(self.regrets, sides, strict=True):
+            regret[rows] = pseudo_regret(side.pulls, means)
+
+    def move_out(self, sides: tuple[Execution, Execution], horizon: int, means: tuple[float, ...]) -> None:
+        """Settle and take out the pairs of which both sides are done, if they are many."""
+        first, second = sides[0].spent, sides[1].spent
+        if first is None or second is None:
+            return
+        live = self._xp.nonzero((first < horizon) | (second < horizon))[0]
+        if 0 < len(live) <= (1.0 - _WORTH_MOVING) * len(first):
+            self.settle(sides, means)
+            self._rows = live if self._rows is None else self._rows[live]
+            self._together = self._together[live]
+            for side in sides:
+                side.keep(live)
+
 
 def executions(study: Study, policy: BatchedPolicy[Any], block: int) -> tuple[Execution, Execution]:
     """Both sides of a block of pairs: the same coins, fresh noise."""
-    size = pairs_per_block(study.environment)
-    coins = Coins(study.seed, block * size, size)
-    first, second = (Noise(study.noise_seed, side, block) for side in (0, 1))
+    machine, size = machine_of(study.backend), pairs_per_block(study.environment, study.backend)
+    coins = machine.coins(study.seed, block * size, size)
+    first, second = (machine.noise(study.noise_seed, side, block) for side in (0, 1))
     return (
-        Execution(policy, study.environment, coins, first),
-        Execution(policy, study.environment, coins, second),
+        Execution(policy, study.environment, coins, first, machine),
+        Execution(policy, study.environment, coins, second, machine),
     )
 
 
 def run_block(study: Study, policy: BatchedPolicy[Any], block: int, keep: int) -> PairCounts:
     """Play a whole block of pairs and count the first `keep` of them."""
-    first, second = executions(study, policy, block)
-    size = pairs_per_block(study.environment)
-    diverged = np.zeros(size, dtype=np.int64)  # batch of first divergence, 0 for none
-    pulls = np.zeros(size, dtype=np.int64)  # and the number of the first pull that differs
+    sides = first, second = executions(study, policy, block)
+    means, horizon = study.environment.means, policy.horizon
+    xp = namespace(first.pulls)
+    tally = _Tally(xp, first.pulls.shape[0])
     for batch in count(1):
         plan, other = first.advance(), second.advance()
         if plan is None and other is None:
             break
         # a side that is done pulls nothing
-        one, two = (np.zeros_like(first.pulls) if p is None else p for p in (plan, other))
-        apart = one != two
-        if np.any(apart):
-            rows = np.flatnonzero(np.any(apart, axis=1) & (diverged == 0))
-            diverged[rows] = batch
-            pulls[rows] = (first.pulls[rows] - one[rows]).sum(axis=1) + _common_pulls(one[rows], two[rows]) + 1
-    means = study.environment.means
-    regrets = pseudo_regret(first.pulls, means), pseudo_regret(second.pulls, means)
-    return PairCounts.of(diverged, pulls, regrets, keep)
+        one, two = (xp.zeros_like(first.pulls) if p is None else p for p in (plan, other))
+        tally.compare(batch, one, two, first.pulls)
+        tally.move_out(sides, horizon, means)
+    tally.settle(sides, means)
+    return PairCounts.of(tally.diverged, tally.numbers, tally.regrets, keep)
 
 
 def _common_pulls(plan: IntArray, other: IntArray) -> IntArray:
     """How many pulls two plans (R, K) begin with in common, arms in ascending order; shape (R,)."""
-    first = np.argmax(plan != other, axis=1)[:, np.newaxis]  # the first arm that they pull unequally often
-    shared = np.where(np.arange(plan.shape[1]) <= first, np.minimum(plan, other), 0)
+    xp = namespace(plan)
+    first = xp.argmax(xp.astype(plan != other, xp.int64), axis=1)[:, None]  # the first arm that they pull unequally
+    shared = xp.where(xp.arange(plan.shape[1]) <= first, xp.minimum(plan, other), 0)
     common: IntArray = shared.sum(axis=1)
     return common
 

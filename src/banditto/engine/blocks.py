@@ -43,7 +43,9 @@ class Outcome(NamedTuple):
 
 def block_size(study: Study) -> int:
     """Pairs in one unit of work."""
-    return PAIRS_PER_ROUND_BLOCK if isinstance(study.policy, RoundPolicy) else pairs_per_block(study.environment)
+    if isinstance(study.policy, RoundPolicy):
+        return PAIRS_PER_ROUND_BLOCK
+    return pairs_per_block(study.environment, study.backend)
 
 
 def run_block(study: Study, start: int, keep: int) -> PairCounts:
@@ -53,7 +55,7 @@ def run_block(study: Study, start: int, keep: int) -> PairCounts:
         from banditto.engine import rounds  # compiled code is loaded only where it is used
 
         return rounds.run_block(study, policy, start, keep)
-    block = start // pairs_per_block(study.environment)
+    block = start // pairs_per_block(study.environment, study.backend)
     if is_placed(study.environment) and isinstance(policy, PlacedPolicy):
         return placed.run_block(study, policy, block, keep)
     return batched.run_block(study, policy, block, keep)

@@ -7,10 +7,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-from banditto.arrays import FloatArray, IntArray
+from banditto.arrays import FloatArray, IntArray, namespace
 from banditto.coins import LARGEST_SEED
+from banditto.engine.machines import Backend, check_machine
 from banditto.environment import Environment, LinearEnvironment
 from banditto.errors import InvalidArgument
 from banditto.exact import integer
@@ -20,6 +19,8 @@ from banditto.policy import Acting, AnyPolicy, PlacedPolicy, Policy, RoundPolicy
 
 PAIRS_PER_BLOCK = 2048  # of batched policies; part of the noise's address: another size gives other rewards
 PAIRS_PER_LINEAR_BLOCK = 128  # the same with features, where each active set may need a design of its own
+PAIRS_PER_DEVICE_BLOCK = 1 << 22  # the same on a GPU, which needs that many to be busy
+MOST_ON_DEVICE = 1 << 26  # arms times pairs there: half a gigabyte for each array of a block
 PAIRS_PER_SLOW_BLOCK = 16  # the same where every single reward is drawn and a block must not take for ever
 PAIRS_PER_ROUND_BLOCK = 4  # of per-round policies; a unit of work, on which no result depends
 
@@ -39,6 +40,7 @@ class Study:
     horizon: int
     seed: int
     noise_seed: int
+    backend: Backend = "numpy"
 
 
 def study_of(
@@ -48,6 +50,7 @@ def study_of(
     seed: int,
     noise_seed: int | None,
     horizon: int | None,
+    backend: Backend = "numpy",
 ) -> Study:
     """A checked study: a replicable policy brings its own horizon, a baseline needs one."""
     for value, argument, needed in ((policy, "policy", "check_rewards"), (environment, "environment", "means")):
@@ -72,12 +75,20 @@ def study_of(
     if noise_seed is None:
         noise_seed = derived_noise_seed(seed)
     noise_seed = integer(noise_seed, "noise_seed", 0, LARGEST_SEED)
-    return Study(policy=policy, environment=environment, horizon=horizon, seed=seed, noise_seed=noise_seed)
+    check_machine(backend, policy, environment)
+    return Study(
+        policy=policy, environment=environment, horizon=horizon, seed=seed, noise_seed=noise_seed, backend=backend
+    )
 
 
 def is_placed(environment: Environment) -> bool:
     """Whether the environment's actions are infinitely many, so that plans say which of them they pull."""
-    return isinstance(environment, LinearEnvironment) and not environment.means
+    return _is_linear(environment) and not environment.means
+
+
+def _is_linear(environment: Environment) -> bool:
+    """As `isinstance` with the protocol says, but asked for every block: that would look at every member."""
+    return hasattr(environment, "draw_at")
 
 
 def _check_actions(policy: AnyPolicy, environment: Environment) -> None:
@@ -92,11 +103,14 @@ def _check_actions(policy: AnyPolicy, environment: Environment) -> None:
         raise InvalidArgument("policy", policy.name, "one for infinite action sets, such as certified-linear")
 
 
-def pairs_per_block(environment: Environment) -> int:
+def pairs_per_block(environment: Environment, backend: Backend = "numpy") -> int:
     """How many pairs of a batched policy make a block: part of the noise's address."""
+    if backend != "numpy":
+        most = MOST_ON_DEVICE // len(environment.means)
+        return min(PAIRS_PER_DEVICE_BLOCK, 1 << (most.bit_length() - 1))
     if environment.largest_count < LONGEST_HORIZON or is_placed(environment):
         return PAIRS_PER_SLOW_BLOCK
-    return PAIRS_PER_LINEAR_BLOCK if isinstance(environment, LinearEnvironment) else PAIRS_PER_BLOCK
+    return PAIRS_PER_LINEAR_BLOCK if _is_linear(environment) else PAIRS_PER_BLOCK
 
 
 def _check_largest_batch(policy: Policy[Any], environment: Environment) -> None:
@@ -122,9 +136,10 @@ class Moments:
     @classmethod
     def of(cls, values: FloatArray) -> Moments:
         """The moments of a non-empty array."""
-        mean = float(np.mean(values))
-        squares = float(np.sum((values - mean) ** 2))
-        return cls(count=values.size, mean=mean, squares=squares, largest=float(np.max(values)))
+        xp = namespace(values)
+        mean = float(xp.mean(values))
+        squares = float(xp.sum((values - mean) ** 2))
+        return cls(count=values.shape[0], mean=mean, squares=squares, largest=float(xp.max(values)))
 
     def plus(self, other: Moments) -> Moments:
         """Both lists' moments (Chan, Golub and LeVeque 1979); the order of blocks is fixed by the caller."""
@@ -158,13 +173,12 @@ class PairCounts:
     @classmethod
     def of(cls, diverged: IntArray, pulls: IntArray, regrets: tuple[FloatArray, FloatArray], keep: int) -> PairCounts:
         """From the batch and the pull of first divergence of each pair (0: none) and both sides' regrets."""
-        diverged, pulls = diverged[:keep], pulls[:keep]
-        apart = diverged[diverged > 0]
+        rows = namespace(diverged).nonzero(diverged[:keep])[0]
         return cls(
             pairs=keep,
-            mismatches=apart.size,
-            first_divergence=Counter(apart.tolist()),
-            first_pull=Counter(pulls[diverged > 0].tolist()),
+            mismatches=rows.shape[0],
+            first_divergence=_counted(diverged[rows]),
+            first_pull=_counted(pulls[rows]),
             # the two executions of a pair share their coins, so their average is the independent unit
             regret=Moments.of((regrets[0][:keep] + regrets[1][:keep]) / 2.0),
         )
@@ -180,6 +194,12 @@ class PairCounts:
         )
 
 
+def _counted(values: IntArray) -> Counter[int]:
+    """How often each value occurs."""
+    found, numbers = namespace(values).unique_counts(values)
+    return Counter(dict(zip(found.tolist(), numbers.tolist(), strict=True)))
+
+
 def gaps(means: tuple[float, ...]) -> list[float]:
     """What each arm loses per pull."""
     best = max(means)
@@ -188,7 +208,7 @@ def gaps(means: tuple[float, ...]) -> list[float]:
 
 def pseudo_regret(pulls: IntArray, means: tuple[float, ...]) -> FloatArray:
     """Expected loss of the pulls (R, K), added up arm by arm in a fixed order; shape (R,)."""
-    regret = np.zeros(pulls.shape[0], dtype=np.float64)
+    regret: FloatArray = namespace(pulls).zeros(pulls.shape[0])
     for arm, gap in enumerate(gaps(means)):
         if gap > 0.0:
             regret += gap * pulls[:, arm]

@@ -111,13 +111,16 @@ class CertifiedElimination(Replicable):
     def decide(self, state: State, totals: FloatArray, coins: Coins) -> State:
         """Commit or drop by the batch's own totals; in the final batch choose."""
         xp = namespace(totals)
-        values = xp.where(state.active, totals, xp.asarray(-xp.inf))  # (R, K)
+        values = totals  # (R, K), -inf where dropped
+        if not bool(xp.all(state.several == self.arms)):
+            values = xp.where(state.active, totals, xp.asarray(-xp.inf))
         stays = self._survivors(state, values, coins)
         if bool(xp.any(state.choosing)):
             behind = values - xp.max(values, axis=-1, keepdims=True)  # exact for near totals, far ones do not matter
             chosen = self._one_hot(behind + self._choice_noise(state, coins, xp), xp)
             stays = xp.where(state.choosing, chosen, stays)
-        active = state.active & (stays | ~(state.testing | state.choosing))
+        decided = state.testing | state.choosing
+        active = stays if bool(xp.all(decided)) else state.active & (stays | ~decided)
         several = xp.sum(xp.astype(active, xp.int64), axis=-1, keepdims=True)
         return self._opened(state.batch + 1, active, several, state.remaining - state.each * state.several)
 
@@ -125,23 +128,23 @@ class CertifiedElimination(Replicable):
         """Who stays after a test: the leader alone if it leads by more than one cut, else all within the other."""
         xp = namespace(values)
         pulls, commit, eliminate = self.schedule.batch(state.batch)
-        leader = xp.max(values, axis=-1, keepdims=True)  # (R, 1)
-        first = self._one_hot(values, xp)
-        second = xp.max(xp.where(first, xp.asarray(-xp.inf), values), axis=-1, keepdims=True)
+        behind = xp.max(values, axis=-1, keepdims=True) - values  # (R, K)
         cut = pulls * commit.low + xp.asarray(coins.uniform("commit", state.batch)) * (pulls * commit.width)
-        stays = xp.where(leader - second > cut, first, xp.ones_like(first))
+        near = behind <= cut  # the leader, and whom it does not lead by more than the cut
+        alone = xp.sum(xp.astype(near, xp.int64), axis=-1, keepdims=True) == 1  # (R, 1)
+        stays = near | (state.active & ~alone)
         if eliminate is not None:
             cut = pulls * eliminate.low + xp.asarray(coins.uniform("threshold", state.batch)) * (
                 pulls * eliminate.width
             )
-            stays = stays & (leader - values <= cut)
+            stays = stays & (behind <= cut)
         return stays
 
     def _choice_noise(self, state: State, coins: Coins, xp: Any) -> Any:
         """m lambda g for every arm: Gumbel noise at the scale of a total of m rewards."""
-        u = np.concatenate([coins.uniform("choice", state.batch, arm) for arm in range(self.arms)], axis=1)
-        u = np.clip(u, 2.0**-54, 1.0 - 2.0**-53)  # finite noise
-        gumbel = xp.asarray(-np.log(-np.log(u)))  # (R, K), shared
+        tosses = [xp.asarray(coins.uniform("choice", state.batch, arm)) for arm in range(self.arms)]
+        u = xp.clip(xp.concat(tosses, axis=1), 2.0**-54, 1.0 - 2.0**-53)  # (R, K), shared; finite noise
+        gumbel = -xp.log(-xp.log(u))
         scale = self.sigma / self.schedule.choice_rho
         scales = [scale * confidence.choice_scale(max(s, 2)) for s in range(self.arms + 1)]
         per_row = xp.take(xp.asarray(scales), xp.reshape(state.several, (-1,)))
@@ -159,6 +162,9 @@ class CertifiedElimination(Replicable):
         testing = (several > 1) & (pulls * several <= remaining)
         if pulls == 0:
             testing = xp.zeros_like(testing)
+        elif bool(xp.all(testing)):
+            each = xp.full_like(remaining, pulls)
+            return State(batch, active, several, remaining, each, testing, xp.zeros_like(testing))
         final = self.schedule.exploration * remaining // (EXPLORATION_UNIT * several)
         choosing = ~testing & (several > 1) & (final > 0)
         stuck = ~testing & ~choosing & (several > 1)  # not a pull for each: the first arm

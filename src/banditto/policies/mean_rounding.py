@@ -22,8 +22,6 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import ClassVar, NamedTuple
 
-import numpy as np
-
 from banditto import confidence, elimination
 from banditto.arrays import BoolArray, FloatArray, IntArray, namespace
 from banditto.coins import Coins
@@ -90,8 +88,8 @@ class MeanRounding(Replicable):
         race = state.race
         batch, following = self.schedule.batch(race.batch), self.schedule.batch(race.batch + 1)
         totals = race.totals + totals  # (R, K), -inf where dropped
-        offsets = np.concatenate([coins.uniform("grid", race.batch, arm) for arm in range(self.arms)], axis=1)
-        u = xp.asarray(offsets)  # (R, K), shared
+        offsets = [xp.asarray(coins.uniform("grid", race.batch, arm)) for arm in range(self.arms)]
+        u = xp.concat(offsets, axis=1)  # (R, K), shared
         rounded = xp.floor(totals / batch.cell + u) - u  # rounded mean / alpha - 1/2
         best = xp.max(rounded, axis=-1, keepdims=True)  # (R, 1)
         moved = elimination.after(race, totals, best - rounded <= batch.cut, batch.pulls, following.pulls)

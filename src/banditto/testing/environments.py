@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from banditto.arrays import FloatArray
+from banditto.arrays import FloatArray, IntArray
+from banditto.engine.machines import HOST, Machine
 from banditto.environment import Environment
-from banditto.noise import Noise
 from banditto.testing.statistics import assert_moments
 
 COUNTS = (10, 10**6, 10**12, 10**15)
@@ -20,38 +20,47 @@ LEVEL = 1e-9  # false-failure rate of each comparison; fixed seeds
 Check = Callable[[Environment], None]
 
 
-def totals_of(environment: Environment, count: int, noise_seed: int = 5, draws: int = DRAWS) -> FloatArray:
+def totals_of(
+    environment: Environment, count: int, noise_seed: int = 5, draws: int = DRAWS, machine: Machine = HOST
+) -> FloatArray:
     """`draws` totals of `count` pulls of each arm, shape (R, K)."""
     pulls = np.full((draws, len(environment.means)), count, dtype=np.int64)
-    return environment.draw(pulls, Noise(noise_seed, 0, 0))
+    return _drawn(environment, pulls, (noise_seed, 0, 0), machine)
 
 
-def check_shape_and_zeros(environment: Environment) -> None:
+def _drawn(environment: Environment, pulls: IntArray, address: tuple[int, int, int], machine: Machine) -> FloatArray:
+    """Totals of these pulls, drawn on a machine with the noise of an address."""
+    totals: FloatArray = machine.host(environment.draw(machine.arrays.asarray(pulls), machine.noise(*address)))
+    return totals
+
+
+def check_shape_and_zeros(environment: Environment, machine: Machine = HOST) -> None:
     """Totals have the plan's shape and are zero where nothing is pulled; the plan is not modified."""
     arms = len(environment.means)
     pulls = np.arange(7 * arms, dtype=np.int64).reshape(7, arms) % 3
     kept = pulls.copy()
-    totals = environment.draw(pulls, Noise(1, 0, 0))
+    totals = _drawn(environment, pulls, (1, 0, 0), machine)
     assert totals.shape == pulls.shape
     assert totals.dtype == np.float64
     assert (totals[pulls == 0] == 0.0).all()
     assert np.array_equal(pulls, kept)
 
 
-def check_fresh_noise(environment: Environment) -> None:
+def check_fresh_noise(environment: Environment, machine: Machine = HOST) -> None:
     """The same address gives the same totals; another side, block or seed gives others."""
     pulls = np.full((64, len(environment.means)), 1000, dtype=np.int64)
-    draws = [environment.draw(pulls, Noise(*address)) for address in ((1, 0, 0), (1, 1, 0), (1, 0, 1), (2, 0, 0))]
-    assert np.array_equal(draws[0], environment.draw(pulls, Noise(1, 0, 0)))
+    addresses = (1, 0, 0), (1, 1, 0), (1, 0, 1), (2, 0, 0)
+    draws = [_drawn(environment, pulls, address, machine) for address in addresses]
+    assert np.array_equal(draws[0], _drawn(environment, pulls, addresses[0], machine))
     for other in draws[1:]:
         assert not np.array_equal(draws[0], other)
 
 
-def check_moments(environment: Environment) -> None:
+def check_moments(environment: Environment, machine: Machine = HOST) -> None:
     """Mean and variance of totals at 10 to 10^15 pulls, against those of single rewards."""
     exact = environment.largest_count >= COUNTS[-1]
     for count, draws in ((count, DRAWS) for count in COUNTS) if exact else ONE_BY_ONE:
-        totals = totals_of(environment, count, draws=draws)
+        totals = totals_of(environment, count, draws=draws, machine=machine)
         for arm, (mean, variance) in enumerate(zip(environment.means, environment.variances, strict=True)):
             # rewards in [0, 1] have kurtosis 1/variance at most, so such totals are close enough to normal
             if environment.rewards.kind != "bounded" or variance == 0.0 or count * variance >= 25.0:
@@ -83,4 +92,5 @@ def check_single_rewards(environment: Environment) -> None:
         _assert_mean((draws - mean) ** 2, variance, noise, 1.0 if bounded else 10.0 * variance)
 
 
-ENVIRONMENT_CHECKS: tuple[Check, ...] = (check_shape_and_zeros, check_fresh_noise, check_moments, check_single_rewards)
+MACHINE_CHECKS = (check_shape_and_zeros, check_fresh_noise, check_moments)  # of totals, on any machine
+ENVIRONMENT_CHECKS: tuple[Check, ...] = (*MACHINE_CHECKS, check_single_rewards)

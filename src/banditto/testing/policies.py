@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from banditto.actions.finite import FiniteActions
-from banditto.arrays import FloatArray, IntArray
+from banditto.arrays import FloatArray, IntArray, changed, taken
 from banditto.catalogue import policy_of, protocol_of
 from banditto.coins import Coins
 from banditto.policy import BatchedPolicy, PlacedPolicy, Policy
@@ -38,27 +38,17 @@ def play(
     coins: Coins,
     totals: Totals = random_totals,
     convert: Callable[[Any], Any] | None = None,
+    back: Callable[[Any], Any] = np.array,
 ) -> tuple[list[IntArray], Any]:
-    """All plans and the last state; `convert` maps NumPy arrays to another array library's."""
+    """All plans and the last state; `convert` maps NumPy arrays to another array library's, `back` those to NumPy's."""
     change = convert or (lambda array: array)
-    state = _mapped(policy.init(coins.count), change)
+    state = changed(policy.init(coins.count), change)
     plans: list[IntArray] = []
     while (plan := policy.plan(state)) is not None:
-        plans.append(np.array(plan))
+        plans.append(back(plan))
         assert len(plans) <= 200, "the policy does not come to an end"
         state = policy.decide(state, change(totals(plans[-1], len(plans))), coins)
     return plans, state
-
-
-def _mapped(state: Any, change: Callable[[Any], Any]) -> Any:
-    """A state (NamedTuple, possibly of others) with its arrays changed."""
-
-    def changed(part: Any) -> Any:
-        if isinstance(part, np.ndarray):
-            return change(part)
-        return _mapped(part, change) if isinstance(part, tuple) else part
-
-    return type(state)(*(changed(part) for part in state))
 
 
 def _recorded(totals: Mapping[int, FloatArray]) -> Totals:
@@ -114,6 +104,28 @@ def check_inputs_are_kept(policy: BatchedPolicy[Any]) -> None:
         assert np.array_equal(totals, kept), "the totals were modified"
         assert pickle.dumps(following) == pickle.dumps(once_more), "two calls gave two answers"
         state = following
+
+
+def check_rows_can_be_taken(policy: BatchedPolicy[Any]) -> None:
+    """Every array of a state has the replicates first: some rows, taken at any batch, go on as they would have."""
+    if not policy.arms:
+        return  # for infinite sets the engine takes none
+    rows = np.array([1, 4, 5, 11])
+    coins = Coins(SEED, count=REPLICATES)
+    plans, _ = play(policy, coins)
+    for taken_after in range(len(plans)):
+        state, shown = policy.init(REPLICATES), coins
+        for batch, plan in enumerate(plans, 1):
+            if batch == taken_after + 1:
+                state, shown = taken(state, rows), coins.only(rows)
+            own = plan if batch <= taken_after else plan[rows]
+            found = policy.plan(state)
+            if found is None:
+                assert not own.any()
+                break
+            assert np.array_equal(found, own), f"rows taken after batch {taken_after} differ in batch {batch}"
+            totals = random_totals(plan, batch)
+            state = policy.decide(state, totals if batch <= taken_after else totals[rows], shown)
 
 
 def check_array_standard(policy: BatchedPolicy[Any]) -> None:
@@ -204,6 +216,7 @@ BATCHED_CHECKS: tuple[Check, ...] = (
     check_pulls_add_up,
     check_rows_are_independent,
     check_inputs_are_kept,
+    check_rows_can_be_taken,
     check_array_standard,
     check_last_totals_do_not_matter,
     check_protocol_round_trip,

@@ -1,0 +1,89 @@
+"""Where array operations are done: on this machine with NumPy, or on a GPU with CuPy.
+
+Policies do not know: they work on whatever arrays their state holds. A machine says how a state, coins and noise come
+to be there. Coins are the same on every machine, bit for bit; noise has the same distribution.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any, Literal, Protocol, get_args
+
+import numpy as np
+
+from banditto.coins import Coins
+from banditto.environment import Environment
+from banditto.errors import InvalidArgument
+from banditto.noise import Noise
+from banditto.policy import Acting, AnyPolicy, BatchedPolicy
+
+Backend = Literal["numpy", "cupy"]
+
+
+class Machine(Protocol):
+    """What an execution needs of the place where it runs."""
+
+    @property
+    def arrays(self) -> Any:
+        """The array module."""
+
+    def start(self, policy: BatchedPolicy[Any], replicates: int) -> Any:
+        """The policy's state before the first batch, there."""
+
+    def coins(self, seed: int, start: int, count: int) -> Coins:
+        """Coins that are looked up there."""
+
+    def noise(self, seed: int, side: int, block: int) -> Noise:
+        """Noise that is drawn there."""
+
+    def host(self, array: Any) -> Any:
+        """An array from there in NumPy's."""
+
+
+class Host:
+    """This machine."""
+
+    arrays: ModuleType = np
+
+    def start(self, policy: BatchedPolicy[Any], replicates: int) -> Any:
+        """As the policy makes it."""
+        return policy.init(replicates)
+
+    def coins(self, seed: int, start: int, count: int) -> Coins:
+        """Coins in NumPy arrays."""
+        return Coins(seed, start, count)
+
+    def noise(self, seed: int, side: int, block: int) -> Noise:
+        """Noise in NumPy arrays."""
+        return Noise(seed, side, block)
+
+    def host(self, array: Any) -> Any:
+        """As it is."""
+        return array
+
+
+HOST = Host()
+
+
+def machine_of(backend: Backend) -> Machine:
+    """The machine of a backend; CuPy is loaded only where it is used."""
+    if backend == "numpy":
+        return HOST
+    from banditto.engine.gpu import device
+
+    return device()
+
+
+def check_machine(backend: Backend, policy: AnyPolicy, environment: Environment) -> None:
+    """Refuse what a backend cannot do, before anything is run."""
+    if backend not in get_args(Backend):
+        raise InvalidArgument("backend", backend, "'numpy' or 'cupy'")
+    if backend == "numpy":
+        return
+    if not isinstance(policy, BatchedPolicy):
+        raise InvalidArgument("policy", policy.name, "a policy that works in batches, which a GPU can run")
+    if isinstance(policy, Acting):
+        raise InvalidArgument("policy", policy.name, "one without features: designs are made on the host")
+    if environment.name not in ("bernoulli", "gaussian", "discrete"):
+        raise InvalidArgument("environment", environment.name, "bernoulli, gaussian or discrete on a GPU")
+    machine_of(backend)
