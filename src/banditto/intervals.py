@@ -31,16 +31,25 @@ def upper_limit(successes: int, trials: int, tail: float) -> float:
     return float(betaincinv(successes + 1, trials - successes, 1.0 - tail))
 
 
-def pairs_to_settle(mismatches: int, pairs: int, rho: float, confidence: float) -> int | None:
+def pairs_to_settle(
+    mismatches: int,
+    pairs: int,
+    rho: float,
+    confidence: float,
+    settles: Callable[[int, int], bool] | None = None,
+) -> int | None:
     """The smallest number of pairs whose interval would lie on one side of `rho` at the observed rate.
 
-    With n pairs, round(rate * n) mismatches are expected. None when `MOST_PAIRS` would not do.
+    With n pairs, round(rate * n) mismatches are expected. None when `MOST_PAIRS` would not do. `settles`, of
+    mismatches and pairs, is asked instead of the exact interval if it is given.
     """
     tail = (1.0 - confidence) / 2.0
     rate = mismatches / pairs
 
     def settled(trials: int) -> bool:
         expected = round(rate * trials)
+        if settles is not None:
+            return (expected <= rho * trials) == (rate <= rho) and settles(expected, trials)
         if rate <= rho:
             return upper_limit(expected, trials, tail) <= rho
         return lower_limit(expected, trials, tail) > rho
