@@ -90,7 +90,7 @@ def test_gaussian_rewards_and_paper_constants() -> None:
 def test_a_protocol_file_is_a_policy(tmp_path: Path) -> None:
     first = banditto(*CERTIFY, "--pairs", "1000", "--out", str(tmp_path / "new" / "folder"), "--json")
     folder = tmp_path / "new" / "folder"
-    assert sorted(path.name for path in folder.iterdir()) == ["certificate.json", "protocol.toml"]
+    assert sorted(path.name for path in folder.iterdir()) == ["blocks.jsonl", "certificate.json", "protocol.toml"]
     assert json.loads((folder / "certificate.json").read_text()) == json.loads(first.stdout)
     again = banditto("certify", str(folder / "protocol.toml"), "--means", "0.9,0.8,0.7", "--pairs", "1000", "--json")
     assert again.returncode == 0
@@ -552,7 +552,7 @@ def write_design_files(folder: Path) -> None:
 
 
 # what takes no value can have no bad one; `certify` refuses bad values of its argument in the rows above
-VALUELESS = {"--json", "--quiet", "-q", "--help", "-h", "--normalise"}
+VALUELESS = {"--json", "--quiet", "-q", "--help", "-h", "--normalise", "--until-settled"}
 
 
 def command(change: dict[str, str | None], policy: str = "random-threshold", verb: str = "certify") -> list[str]:

@@ -107,10 +107,10 @@ SIGNATURES = {
         "None' = None) -> 'TrialPlan'"
     ),
     "certify": (
-        "(policy: 'AnyPolicy', environment: 'Environment', *, pairs: 'int' = 1000, seed: 'int' = 0, noise_seed: "
-        "'int | None' = None, horizon: 'int | None' = None, rho: 'float | None' = None, confidence: 'float' = "
-        "0.95, jobs: 'int' = 1, executor: 'Executor | None' = None, progress: 'Progress | None' = None) -> "
-        "'Certificate'"
+        "(policy: 'AnyPolicy', environment: 'Environment', *, pairs: 'int | None' = None, seed: 'int' = 0, "
+        "noise_seed: 'int | None' = None, horizon: 'int | None' = None, rho: 'float | None' = None, confidence: "
+        "'float' = 0.95, until_settled: 'bool' = False, out: 'str | Path | None' = None, jobs: 'int' = 1, "
+        "executor: 'Executor | None' = None, progress: 'Progress | None' = None) -> 'Certificate'"
     ),
     "compare": (
         "(policies: 'Sequence[AnyPolicy]', environment: 'Environment', *, horizon: 'int | None' = None, rho: "
@@ -137,7 +137,10 @@ SIGNATURES = {
 }
 TYPES = {"ActionSet", "Attack", "Calibration", "Certificate", "Coins", "Design", "Comparison", "Guarantee", "Protocol"}
 TYPES |= {"TrialPlan"}
-ERRORS = {"BandittoError", "ContractError", "InvalidArgument", "MissingExtra", "ShortHorizonWarning", "WorkerError"}
+ERRORS = {
+    *("BandittoError", "ConflictError", "ContractError", "InvalidArgument", "MissingExtra", "ShortHorizonWarning"),
+    "WorkerError",
+}
 
 
 def test_the_names() -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from banditto.environments import *
     from banditto.errors import (
         BandittoError,
+        ConflictError,
         ContractError,
         InvalidArgument,
         MissingExtra,
@@ -50,6 +51,7 @@ _PLACES = {
     "Certificate": "banditto.certification",
     "Coins": "banditto.coins",
     "Comparison": "banditto.study",
+    "ConflictError": "banditto.errors",
     "ContractError": "banditto.errors",
     "Design": "banditto.design",
     "Guarantee": "banditto.policy",
@@ -85,6 +87,7 @@ __all__ = [
     "Certificate",
     "Coins",
     "Comparison",
+    "ConflictError",
     "ContractError",
     "Design",
     "Guarantee",

@@ -1,34 +1,46 @@
-"""Measuring replicability: pairs of executions, an exact interval, a verdict.
+"""Measuring replicability: pairs of executions, an interval, a verdict.
 
-A verdict is about one environment and errs with probability at most (1 - confidence) / 2. It is no proof: that is
-`guarantee()`, whose total is reported beside it as `bound`.
+The interval is exact if the number of pairs was planned. A result that grew, or that was looked at on the way, has a
+confidence sequence instead: wider, and valid at every look. Either way a verdict is about one environment and errs with
+probability at most (1 - confidence) / 2. It is no proof: that is `guarantee()`, whose total is reported beside it as
+`bound`.
 """
 
 from __future__ import annotations
 
+import logging
 import math
 from concurrent.futures import Executor
+from contextlib import nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from scipy.special import ndtri
 
 from banditto.catalogue import protocol_of
-from banditto.engine.blocks import Progress, run_pairs
+from banditto.engine.blocks import Progress, block_size, run_pairs
+from banditto.engine.ledger import Ledger
 from banditto.engine.machines import Backend
-from banditto.engine.pairs import Moments, PairCounts, study_of
+from banditto.engine.pairs import Moments, PairCounts, Study, study_of
 from banditto.environment import Environment
 from banditto.errors import InvalidArgument
 from banditto.exact import integer, open_unit
 from banditto.intervals import MOST_PAIRS, clopper_pearson, pairs_to_settle
 from banditto.policy import AnyPolicy, Guarantee, Policy, RoundPolicy
 from banditto.protocol import Protocol
+from banditto.sequences import ConfidenceSequence
 from banditto.text import html_table, short, text_table
 
 SCHEMA_VERSION = 1
 MOST_JOBS = 1024
+DEFAULT_PAIRS = 1000
+DEFAULT_LIMIT = 10**7  # of a run that goes on until it is settled
 
 Verdict = Literal["PASS", "FAIL", "INCONCLUSIVE"]
+IntervalKind = Literal["fixed", "sequence"]
+
+logger = logging.getLogger(__name__)
 
 
 class Regret(NamedTuple):
@@ -54,6 +66,7 @@ class Certificate:
     mismatches: int
     agreement: float
     interval: tuple[float, float]
+    interval_kind: IntervalKind  # "fixed": exact for planned pairs; "sequence": valid at every look
     confidence: float
     bound: float | None
     guarantee: Guarantee | None
@@ -86,6 +99,7 @@ class Certificate:
             "mismatches": self.mismatches,
             "agreement": self.agreement,
             "interval": list(self.interval),
+            "interval_kind": self.interval_kind,
             "confidence": self.confidence,
             "bound": self.bound,
             "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
@@ -110,12 +124,13 @@ class Certificate:
         verdict: str = self.verdict
         if self.verdict == "INCONCLUSIVE" and self.pairs_to_settle is not None:
             verdict += f" (about {self.pairs_to_settle:,} pairs would settle it)"
+        kind = "interval" if self.interval_kind == "fixed" else "confidence sequence"
         name = self.policy if self.constants is None else f"{self.policy}, {self.constants} constants"
         return [
             ("policy", name),
             ("horizon", f"{self.horizon:,}"),
             ("pairs", f"{self.pairs:,}" + (" (interrupted)" if self.interrupted else "")),
-            ("agreement", f"{self.agreement:.4f}, {100 * self.confidence:g}% interval {low:.4f} to {high:.4f}"),
+            ("agreement", f"{self.agreement:.4f}, {100 * self.confidence:g}% {kind} {low:.4f} to {high:.4f}"),
             (
                 "differ",
                 f"{self.mismatches:,} pairs, {self.mismatches / self.pairs:.2%} of all; allowed: {100 * self.rho:g}%",
@@ -148,12 +163,14 @@ def certify(
     policy: AnyPolicy,
     environment: Environment,
     *,
-    pairs: int = 1000,
+    pairs: int | None = None,
     seed: int = 0,
     noise_seed: int | None = None,
     horizon: int | None = None,
     rho: float | None = None,
     confidence: float = 0.95,
+    until_settled: bool = False,
+    out: str | Path | None = None,
     jobs: int = 1,
     executor: Executor | None = None,
     progress: Progress | None = None,
@@ -161,23 +178,42 @@ def certify(
 ) -> Certificate:
     """Play pairs of executions and count how many are the same.
 
-    `horizon` and `rho` belong to a replicable policy and must be given for a baseline, which has neither. `jobs`
-    starts that many processes; `executor` uses one of yours instead. Results do not depend on either. `backend="cupy"`
-    plays on a GPU: the same coins and decisions, with rewards of the same distribution.
+    `horizon` and `rho` belong to a replicable policy and must be given for a baseline, which has neither. `pairs` is
+    1000 by default. With `until_settled` it is the most that are played (10^7 by default) before PASS or FAIL. In the
+    folder `out` finished blocks are kept: the same call goes on where an earlier one stopped, and one with more pairs
+    adds to them. `jobs` starts that many processes; `executor` uses one of yours instead. Results do not depend on
+    either, nor on how often a run was stopped. `backend="cupy"` plays on a GPU: the same coins and decisions, with
+    rewards of the same distribution.
     """
     study = study_of(policy, environment, seed=seed, noise_seed=noise_seed, horizon=horizon, backend=backend)
     rho = checked_rho(policy, rho)
-    pairs = integer(pairs, "pairs", 1, MOST_PAIRS)
+    pairs = integer(default_pairs(until_settled) if pairs is None else pairs, "pairs", 1, MOST_PAIRS)
     jobs = integer(jobs, "jobs", 1, MOST_JOBS)
     if jobs > 1 and backend != "numpy":
         raise InvalidArgument("jobs", jobs, "1, because all processes would share the GPU")
     confidence = open_unit(confidence, "confidence")
-    counts, interrupted = run_pairs(study, pairs, jobs, executor, progress)
-    if counts.pairs == 0:
-        raise KeyboardInterrupt  # before the first block was finished: there is nothing to keep
+    protocol = protocol_of(policy, seed=study.seed, arms=len(environment.means), horizon=study.horizon, rho=rho)
+    sequence = ConfidenceSequence(rho, confidence)
+    with nullcontext() if out is None else _ledger(out, study, protocol) as ledger:
+        if ledger is not None:
+            ledger.plan(None if until_settled else max(pairs, ledger.pairs))
+            if ledger.pairs > pairs:
+                logger.warning("%s pairs are there already; the result is that of all of them", f"{ledger.pairs:,}")
+        counts, interrupted = run_pairs(
+            *(study, pairs, jobs, executor, progress, ledger),
+            settled=(lambda counts: sequence.settles(counts.mismatches, counts.pairs)) if until_settled else None,
+        )
+        if counts.pairs == 0:
+            raise KeyboardInterrupt  # before the first block was finished: there is nothing to keep
+        if ledger is not None:
+            ledger.look()
+        grown = until_settled or (ledger is not None and not ledger.as_planned())
     guarantee = policy.guarantee().on(environment.means) if isinstance(policy, Policy) else None
     constants = policy.settings().get("constants")
-    low, high = clopper_pearson(counts.mismatches, counts.pairs, confidence)
+    if grown:
+        low, high = sequence.interval(counts.mismatches, counts.pairs)
+    else:
+        low, high = clopper_pearson(counts.mismatches, counts.pairs, confidence)
     verdict: Verdict = "PASS" if high <= rho else "FAIL" if low > rho else "INCONCLUSIVE"
     return Certificate(
         policy=policy.name,
@@ -191,17 +227,18 @@ def certify(
         mismatches=counts.mismatches,
         agreement=1.0 - counts.mismatches / counts.pairs,
         interval=(1.0 - high, 1.0 - low),
+        interval_kind="sequence" if grown else "fixed",
         confidence=confidence,
         bound=guarantee.total if guarantee is not None and guarantee.holds else None,
         guarantee=guarantee,
         regret=_regret(counts.regret, confidence),
         verdict=verdict,
-        pairs_to_settle=_settling(verdict, counts, rho, confidence),
+        pairs_to_settle=_settling(verdict, counts, sequence, grown),
         first_divergence=dict(sorted(counts.first_divergence.items())),
         divergence_unit="round" if isinstance(policy, RoundPolicy) else "batch",
         divergence_pulls=dict(sorted(counts.first_pull.items())),
         interrupted=interrupted,
-        protocol=protocol_of(policy, seed=study.seed, arms=len(environment.means), horizon=study.horizon, rho=rho),
+        protocol=protocol,
     )
 
 
@@ -216,15 +253,40 @@ def checked_rho(policy: AnyPolicy, rho: float | None) -> float:
     return float(policy.rho)
 
 
+def default_pairs(until_settled: bool) -> int:
+    """How many pairs are played, at most, if nobody says."""
+    return DEFAULT_LIMIT if until_settled else DEFAULT_PAIRS
+
+
+def _ledger(out: str | Path, study: Study, protocol: Protocol) -> Ledger:
+    """The blocks that are kept in a folder, which is made if need be."""
+    folder = Path(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidArgument("out", str(out), f"a folder that can be written ({error.strerror})") from None
+    run = {
+        "policy": study.policy.name,
+        "horizon": study.horizon,
+        "rho": protocol.rho,
+        "seed": study.seed,
+        "noise_seed": study.noise_seed,
+        "environment": study.environment.to_dict(),
+        "digest": protocol.digest,
+    }
+    return Ledger(folder, run, block_size(study))
+
+
 def _regret(moments: Moments, confidence: float) -> Regret:
     reach = float(ndtri((1.0 + confidence) / 2.0)) * moments.standard_error
     return Regret(moments.mean, (moments.mean - reach, moments.mean + reach), moments.largest)
 
 
-def _settling(verdict: Verdict, counts: PairCounts, rho: float, confidence: float) -> int | None:
+def _settling(verdict: Verdict, counts: PairCounts, sequence: ConfidenceSequence, grown: bool) -> int | None:
     if verdict != "INCONCLUSIVE":
         return None
-    return pairs_to_settle(counts.mismatches, counts.pairs, rho, confidence)
+    settles = sequence.settles if grown else None
+    return pairs_to_settle(counts.mismatches, counts.pairs, sequence.rho, sequence.confidence, settles)
 
 
 def _span(interval: tuple[float, float]) -> str:

@@ -34,6 +34,12 @@ class ContractError(BandittoError):
     code = "contract"
 
 
+class ConflictError(BandittoError):
+    """What is on disk is of another run, damaged, or in use."""
+
+    code = "conflict"
+
+
 class WorkerError(BandittoError):
     """A worker process could not be started or died."""
 

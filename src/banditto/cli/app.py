@@ -15,10 +15,10 @@ from banditto.cli.calibrate import calibrate
 from banditto.cli.certify import certify
 from banditto.cli.compare import compare
 from banditto.cli.design import design
-from banditto.cli.output import EXIT_BUG, EXIT_OK, EXIT_PIPE, EXIT_USAGE, print_error
+from banditto.cli.output import EXIT_BUG, EXIT_CONFLICT, EXIT_OK, EXIT_PIPE, EXIT_USAGE, print_error
 from banditto.cli.plan import plan
 from banditto.cli.policies import policies
-from banditto.errors import BandittoError
+from banditto.errors import BandittoError, ConflictError
 from banditto.version import __version__
 
 app = typer.Typer(
@@ -82,7 +82,7 @@ def run(given: list[str]) -> int:
 def _failed(error: Exception, given: list[str]) -> int:
     with contextlib.suppress(OSError):  # stderr may be gone as well
         print_error(error, given)
-    return EXIT_USAGE
+    return EXIT_CONFLICT if isinstance(error, ConflictError) else EXIT_USAGE
 
 
 def _forget_stdout() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+import typer
 
 from banditto.actions.choosing import read_actions
 from banditto.cli import parameters
@@ -21,6 +23,7 @@ from banditto.cli.output import (
     write_together,
 )
 from banditto.cli.problems import problem_of
+from banditto.engine.ledger import FILE_NAME
 from banditto.environment import Environment
 from banditto.errors import InvalidArgument
 from banditto.exact import open_unit
@@ -28,6 +31,10 @@ from banditto.policy import AnyPolicy
 from banditto.provenance import provenance
 
 FILES = ("certificate.json", "protocol.toml")
+UntilSettled = Annotated[
+    bool,
+    typer.Option("--until-settled", help="Go on until PASS or FAIL; --pairs is then the limit (default: 1e7)."),
+]
 
 
 def certify(
@@ -42,6 +49,7 @@ def certify(
     rho: parameters.Rho = None,
     gap: parameters.Gap = None,
     pairs: parameters.Pairs = None,
+    until_settled: UntilSettled = False,
     environment: parameters.EnvironmentOption = None,
     seed: parameters.Seed = None,
     noise_seed: parameters.NoiseSeed = None,
@@ -53,7 +61,8 @@ def certify(
 ) -> int:
     """Play pairs of executions that share coins but not rewards, and count how many are the same.
 
-    Exit code 0 when the policy passes at this rho, 3 when it fails or more pairs are needed.
+    Exit code 0 when the policy passes at this rho, 3 when it fails or more pairs are needed. With --out a run that was
+    stopped goes on where it was, and one with more pairs adds to what is there.
     """
     from banditto import certification  # numerical libraries are loaded once there is work for them
 
@@ -62,7 +71,7 @@ def certify(
         problem = problem_of(policy, world, horizon, rho, seed, gap)
     if not quiet and not as_json:
         print_warnings(warnings)
-    with output_directory(parameters.folder(out), FILES) as folder:
+    with output_directory(parameters.folder(out), (*FILES, FILE_NAME)) as folder:
         try:
             with notices(quiet), progress_bar("certify", quiet) as progress:
                 certificate = certification.certify(
@@ -72,7 +81,9 @@ def certify(
                     rho=problem.rho,
                     seed=problem.seed,
                     noise_seed=None if noise_seed is None else parameters.count(noise_seed, "noise_seed"),
-                    pairs=1000 if pairs is None else parameters.count(pairs, "pairs"),
+                    pairs=None if pairs is None else parameters.count(pairs, "pairs"),
+                    until_settled=until_settled,
+                    out=folder,
                     confidence=0.95 if confidence is None else open_unit(confidence, "confidence"),
                     jobs=parameters.count(jobs, "jobs"),
                     progress=progress,
@@ -89,10 +100,10 @@ def certify(
     else:
         sys.stdout.write(certificate.table() + "\n")
     if certificate.interrupted:
-        sys.stderr.write(
-            f"banditto: interrupted; the result is that of --pairs {certificate.pairs}, "
-            "and the same command runs all pairs\n"
-        )
+        kept = f"the result is that of --pairs {certificate.pairs}, and the same command runs all pairs"
+        if folder is not None:
+            kept = f"{certificate.pairs:,} pairs are kept, and the same command goes on from there"
+        sys.stderr.write(f"banditto: interrupted; {kept}\n")
         return EXIT_INTERRUPTED
     return EXIT_OK if certificate.verdict == "PASS" else EXIT_CHECK
 

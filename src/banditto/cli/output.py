@@ -107,7 +107,8 @@ def progress_bars(quiet: bool) -> Iterator[Callable[[str, int, int], None] | Non
 
         def show(label: str, done: int, total: int) -> None:
             if label not in tasks:
-                tasks[label] = bars.add_task(escape(label[:32]), total=None, rate="")
+                # what an earlier run left there is not speed
+                tasks[label] = bars.add_task(escape(label[:32]), total=None, completed=done, rate="")
             speed = bars.tasks[tasks[label]].speed
             drawing = total <= 5 and label.startswith("drawing")
             rate = "" if speed is None or drawing else f"{speed:,.0f} pairs/s"

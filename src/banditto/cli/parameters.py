@@ -74,7 +74,8 @@ Confidence = Annotated[
 ]
 Jobs = Annotated[str, typer.Option("--jobs", metavar="N", envvar="BANDITTO_JOBS", help="Worker processes.")]
 Out = Annotated[
-    str | None, typer.Option("--out", metavar="DIR", help="Write certificate.json and protocol.toml there.")
+    str | None,
+    typer.Option("--out", metavar="DIR", help="Keep finished pairs, certificate.json and protocol.toml there."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", envvar="BANDITTO_QUIET", help="No progress, no warnings.")]

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
 from banditto.engine import batched, placed
+from banditto.engine.ledger import Ledger
 from banditto.engine.pairs import PAIRS_PER_ROUND_BLOCK, PairCounts, Study, is_placed, pairs_per_block
 from banditto.errors import WorkerError
 from banditto.policy import PlacedPolicy, RoundPolicy
@@ -67,29 +68,41 @@ def run_pairs(
     jobs: int = 1,
     executor: Executor | None = None,
     progress: Progress | None = None,
+    ledger: Ledger | None = None,
+    settled: Callable[[PairCounts], bool] | None = None,
 ) -> Outcome:
-    """The first `pairs` pairs of a study."""
+    """The first `pairs` pairs of a study, or as many as are in the ledger, if those are more.
+
+    Finished blocks go into the ledger, and those that are there are not played again. Once a block has `settled` the
+    question, no other is counted: blocks are asked about in order, so the workers have no say in where a run ends.
+    """
     size = block_size(study)
-    total = -(-pairs // size)
     report = progress or (lambda done, total: None)
+    enough = settled or (lambda counts: False)
+    there = 0 if ledger is None else ledger.pairs
+    if ledger is not None and there and (there >= pairs or enough(ledger.counts)):
+        report(there, max(pairs, there))
+        return Outcome(ledger.counts, interrupted=False)
+    total = -(-pairs // size)
     # One name holds both, so that an interrupt finds a block either counted and passed, or neither.
-    counts, following = state = PairCounts(), 0
+    counts, following = state = (PairCounts(), 0) if ledger is None else ledger.whole
     waiting: dict[int, Future[PairCounts]] = {}
     with _workers(jobs, executor) as workers:
         try:
-            report(0, pairs)
-            submitted = 0
-            while following < total:
+            report(counts.pairs, pairs)
+            submitted = following
+            while following < total and not (counts.pairs > there and enough(counts)):
                 while submitted < min(total, following + workers.queued):
                     start = submitted * size
                     waiting[submitted] = workers.submit(run_block, study, start, min(size, pairs - start))
                     submitted += 1
-                counts, following = state = counts.plus(waiting[following].result()), following + 1
+                counts, following = state = counts.plus(_kept(waiting[following], following, ledger)), following + 1
                 waiting.pop(following - 1, None)
                 report(counts.pairs, pairs)
         except KeyboardInterrupt:
             logger.warning("interrupted: finishing the blocks under way (Ctrl-C again to leave them)")
-            return Outcome(_finished(state, waiting, workers), interrupted=True)
+            counts = _finished(state, waiting, workers, ledger, enough)
+            return Outcome(counts if ledger is None else ledger.counts, interrupted=True)
         except BrokenExecutor:
             raise WorkerError(WORKER_DIED) from None
         finally:
@@ -98,14 +111,28 @@ def run_pairs(
     return Outcome(counts, interrupted=False)
 
 
-def _finished(state: tuple[PairCounts, int], waiting: dict[int, Future[PairCounts]], workers: _Workers) -> PairCounts:
+def _kept(future: Future[PairCounts], number: int, ledger: Ledger | None) -> PairCounts:
+    """A block's result, once it is on disk."""
+    block = future.result()
+    if ledger is not None:
+        ledger.append(number, block)
+    return block
+
+
+def _finished(
+    state: tuple[PairCounts, int],
+    waiting: dict[int, Future[PairCounts]],
+    workers: _Workers,
+    ledger: Ledger | None,
+    enough: Callable[[PairCounts], bool],
+) -> PairCounts:
     """What was counted before an interrupt, and the blocks under way, as long as none is missing between them."""
     counts, following = state
     for number in sorted(waiting, reverse=True):  # from the back, so that no free worker starts another one
         waiting[number].cancel()
     try:
-        while following in waiting:
-            counts, following = counts.plus(waiting[following].result()), following + 1
+        while following in waiting and not (counts.pairs and enough(counts)):
+            counts, following = counts.plus(_kept(waiting[following], following, ledger)), following + 1
     except (CancelledError, BrokenExecutor):
         pass
     except KeyboardInterrupt:

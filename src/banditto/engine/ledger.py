@@ -1,0 +1,257 @@
+"""Finished blocks on disk, so that a run can be stopped anywhere, go on later, and grow.
+
+One JSON object a line: first what is run, then each finished block in the order of its number, each change of plan and
+each look at the result. Lines are only added. A block that was kept in part is written again when more of it is kept,
+and the later line counts. Every line ends in a checksum that goes on from the one before. A line without its end was
+being written when the process was killed: it is dropped and its block played again. Anything else that does not fit is
+refused, because nobody could say what was counted.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import time
+import zlib
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from banditto.engine.pairs import Moments, PairCounts
+from banditto.errors import ConflictError, InvalidArgument, shown
+
+if sys.platform != "win32":
+    import fcntl
+
+logger = logging.getLogger(__name__)
+
+FILE_NAME = "blocks.jsonl"
+FORMAT = 1
+_SECONDS_BETWEEN_SYNCS = 1.0
+
+
+class _Place(NamedTuple):
+    """How far the file is known: its length, the last line's checksum, and what was counted up to there.
+
+    One object, so that an interrupt finds a line either written and passed, or neither; then the next takes its place.
+    """
+
+    size: int = 0
+    check: int = 0
+    following: int = 0  # the first block that is not whole
+    counts: PairCounts = PairCounts()  # of all whole blocks
+    part: PairCounts | None = None  # of the block after them, if some of it was kept
+    plans: tuple[int | None, ...] = ()  # pairs that were planned, each change of them; None: until settled
+    looks: tuple[int, ...] = ()  # pairs at which a result was shown, without repetitions; at most two are remembered
+
+
+class Ledger:
+    """The finished blocks of one run, in a folder of its own; one process at a time may have it open."""
+
+    def __init__(self, folder: Path, run: Mapping[str, Any], block_pairs: int) -> None:
+        """`run` says what is played, in the order in which differences are told."""
+        self.path = folder / FILE_NAME
+        self._block_pairs = block_pairs
+        self._run = json.loads(_text(dict(run) | {"block_pairs": block_pairs}))
+        self._place = _Place()
+        self._synced = time.monotonic()
+        self._file = _opened(self.path)
+        try:
+            self._read()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.pairs == 0:
+            with suppress(OSError):  # nothing was finished: leave nothing behind, where an open file may be removed
+                self.path.unlink()
+        else:
+            os.fsync(self._file.fileno())
+        self._file.close()
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs are there."""
+        part = self._place.part
+        return self._place.counts.pairs + (0 if part is None else part.pairs)
+
+    @property
+    def counts(self) -> PairCounts:
+        """All that is there, merged in the order of the blocks."""
+        part = self._place.part
+        return self._place.counts if part is None else self._place.counts.plus(part)
+
+    @property
+    def whole(self) -> tuple[PairCounts, int]:
+        """What whole blocks add up to, and the number of the next one."""
+        return self._place.counts, self._place.following
+
+    def plan(self, pairs: int | None) -> None:
+        """Say how many pairs are wanted in all, before any is played; None: until the result is settled."""
+        plans = self._place.plans
+        if not plans:
+            self._write({"ledger": FORMAT, **self._run, "numpy": np.__version__, "planned": pairs}, plans=(pairs,))
+        elif pairs != plans[-1]:
+            self._write({"planned": pairs}, plans=(*plans[:1], pairs))
+
+    def append(self, number: int, block: PairCounts) -> None:
+        """Keep a finished block; one that is there already is left as it is."""
+        counts, following = self.whole
+        part = self._place.part
+        if number < following or (part is not None and number == following and block.pairs <= part.pairs):
+            return
+        regret = block.regret
+        line = {
+            "block": number,
+            "pairs": block.pairs,
+            "mismatches": block.mismatches,
+            "first_divergence": block.first_divergence,
+            "first_pull": block.first_pull,
+            "regret": [regret.mean, regret.squares, regret.largest],
+        }
+        if block.pairs == self._block_pairs:
+            self._write(line, counts=counts.plus(block), following=number + 1, part=None)
+        else:
+            self._write(line, part=block)
+
+    def look(self) -> None:
+        """Say that the result of all that is there is shown to somebody."""
+        if self.pairs not in self._place.looks:
+            self._write({"look": self.pairs}, looks=_remembered(self._place.looks, self.pairs))
+
+    def as_planned(self) -> bool:
+        """Whether the pairs are as many as were planned before the first, and no other number was ever shown."""
+        planned = self._place.plans[:1]
+        return self._place.plans == planned == (self.pairs,) and set(self._place.looks) <= {self.pairs}
+
+    def _write(self, content: Mapping[str, Any], **changes: Any) -> None:
+        place = self._place
+        text, check = _checked(content, place.check)
+        line = f"{text}\n".encode("ascii")
+        handle = self._file.fileno()
+        os.ftruncate(handle, place.size)  # what an interrupt left behind it
+        os.lseek(handle, place.size, os.SEEK_SET)
+        written = 0
+        while written < len(line):
+            written += os.write(handle, line[written:])
+        self._place = place._replace(size=place.size + len(line), check=check, **changes)
+        if time.monotonic() - self._synced > _SECONDS_BETWEEN_SYNCS:
+            os.fsync(handle)
+            self._synced = time.monotonic()
+
+    def _read(self) -> None:
+        """Follow the file from its beginning, holding one line at a time."""
+        self._file.seek(0)
+        for number, line in enumerate(self._file, start=1):
+            if not line.endswith(b"\n"):
+                logger.warning("%s: the last line was not finished; its block is played again", self.path.name)
+                return
+            try:
+                content = json.loads(line)
+                check = int(content.pop("check"), 16)
+                expected, _ = _checked(content, self._place.check)
+                if f"{expected}\n".encode("ascii") != line or ("ledger" in content) != (number == 1):
+                    raise ValueError("the checksum is another")
+                place = self._place._replace(size=self._place.size + len(line), check=check)
+                self._place = place._replace(**self._understood(content, number))
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+                raise ConflictError(
+                    f"line {number} of {self.path} is damaged: remove the file, or choose another folder"
+                ) from None
+
+    def _understood(self, content: dict[str, Any], number: int) -> dict[str, Any]:
+        """What a line changes."""
+        if number == 1:
+            self._compare(content)
+            return {"plans": (content["planned"],)}
+        if "planned" in content:
+            return {"plans": (*self._place.plans[:1], content["planned"])}
+        if "look" in content:
+            return {"looks": _remembered(self._place.looks, content["look"])}
+        counts, following = self.whole
+        if content["block"] != following:
+            raise ValueError("a block is missing")
+        block = _block_of(content)
+        if block.pairs < self._block_pairs:
+            return {"part": block}
+        return {"counts": counts.plus(block), "following": following + 1, "part": None}
+
+    def _compare(self, header: dict[str, Any]) -> None:
+        if header["ledger"] > FORMAT:
+            raise ConflictError(f"{self.path} was written by a newer banditto")
+        for name, here in self._run.items():
+            there = header[name]
+            if there != here:
+                values = [shown(value[:12] if name == "digest" else value) for value in (there, here)]
+                told = f"{name.replace('_', ' ')} {values[0]} there, {values[1]} now"
+                raise ConflictError(f"{self.path} is of another run: {told}; choose another folder")
+        if header["numpy"] != np.__version__:
+            logger.warning(
+                "%s was begun with NumPy %s, and this is %s: rewards may be drawn otherwise, all of them fresh",
+                *(self.path.name, header["numpy"], np.__version__),
+            )
+
+
+def _opened(path: Path) -> BinaryIO:
+    """The file, made if need be and locked until it is closed."""
+    while True:
+        try:
+            file = os.fdopen(
+                os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644), "r+b", buffering=1 << 16
+            )
+        except OSError as error:
+            allowed = f"a folder that can be written ({error.strerror})"
+            raise InvalidArgument("out", str(path.parent), allowed) from None
+        if sys.platform == "win32":
+            return file
+        try:
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            raise ConflictError(f"{path} is in use by another process: wait for it, or choose another folder") from None
+        try:
+            if os.path.samestat(path.stat(), os.fstat(file.fileno())):
+                return file
+        except FileNotFoundError:
+            pass
+        file.close()  # its last owner has removed it while we waited
+
+
+def _block_of(content: dict[str, Any]) -> PairCounts:
+    mean, squares, largest = content["regret"]
+    return PairCounts(
+        pairs=content["pairs"],
+        mismatches=content["mismatches"],
+        first_divergence=Counter({int(key): value for key, value in content["first_divergence"].items()}),
+        first_pull=Counter({int(key): value for key, value in content["first_pull"].items()}),
+        regret=Moments(count=content["pairs"], mean=mean, squares=squares, largest=largest),
+    )
+
+
+def _remembered(looks: tuple[int, ...], pairs: int) -> tuple[int, ...]:
+    """Two different looks say all: memory stays flat however often one looks."""
+    return looks if pairs in looks else (*looks, pairs)[-2:]
+
+
+def _text(content: Mapping[str, Any]) -> str:
+    # floats are written so that reading gives the same bits
+    return json.dumps(content, separators=(",", ":"), allow_nan=False, ensure_ascii=True)
+
+
+def _checked(content: Mapping[str, Any], before: int) -> tuple[str, int]:
+    """A line with its checksum."""
+    check = zlib.crc32(_text(content).encode("ascii"), before)
+    return _text({**content, "check": f"{check:08x}"}), check
