@@ -15,7 +15,7 @@ from typing import Literal
 import pytest
 
 import banditto as bd
-from banditto import baselines, confidence, environments, intervals, policies
+from banditto import baselines, confidence, environments, intervals, policies, sequences
 from banditto.coins import Coins
 from banditto.study_file import StudyFile
 
@@ -26,8 +26,9 @@ PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_names_in_the_text_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    for module, name in re.findall(r"`(confidence|intervals|Coins)\.(?!py\b)(\w+)", text):
-        assert hasattr({"confidence": confidence, "intervals": intervals, "Coins": Coins}[module], name), name
+    for module, name in re.findall(r"`(confidence|intervals|sequences|Coins)\.(?!py\b)(\w+)", text):
+        places = {"confidence": confidence, "intervals": intervals, "sequences": sequences, "Coins": Coins}
+        assert hasattr(places[module], name), name
 
 
 def test_every_quantity_of_the_proof_is_on_its_page() -> None:
@@ -57,7 +58,10 @@ def test_python_examples_run(page: Path) -> None:
         subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, capture_output=True, timeout=120)
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/attack.md", "docs/compare.md", "docs/cost.md", "docs/design.md"])
+@pytest.mark.parametrize(
+    "name",
+    ["README.md", "docs/attack.md", "docs/certify.md", "docs/compare.md", "docs/cost.md", "docs/design.md"],
+)
 def test_command_lines_run(name: str, tmp_path: Path) -> None:
     (tmp_path / "arms.csv").write_text("0.9,0.1\n0.2,0.7\n-0.5,0.5\n")
     text = (ROOT / name).read_text(encoding="utf-8")
