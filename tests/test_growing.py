@@ -334,6 +334,16 @@ def test_a_run_that_was_killed_has_shown_nothing(tmp_path: Path) -> None:
     assert finished.to_dict() == certified(None, 6000).to_dict()
 
 
+def test_a_plan_may_be_changed_before_the_first_pair(tmp_path: Path) -> None:
+    """Killed at once: only the header is there."""
+    certified(tmp_path, 6000)
+    path = tmp_path / FILE_NAME
+    path.write_bytes(path.read_bytes().splitlines(keepends=True)[0])
+    for _ in range(2):
+        assert certified(tmp_path, 3000).interval_kind == "fixed"
+    assert certified(tmp_path, 6000).interval_kind == "sequence"
+
+
 def test_the_certificate_says_which_interval_it_has(tmp_path: Path) -> None:
     fixed = certified(tmp_path, 3000)
     grown = certified(tmp_path, 4000)
@@ -392,6 +402,56 @@ def test_a_planned_result_may_be_carried_on_until_it_is_settled(tmp_path: Path) 
     assert settled.verdict == "PASS"
     assert settled.pairs == PAIRS_PER_BLOCK
     assert counted(settled) == counted(certified(None, PAIRS_PER_BLOCK))
+
+
+# -- comparisons -----------------------------------------------------------------------------------------------------
+
+
+def compared(out: Path | None, pairs: int, **options: Any) -> bd.Comparison:
+    return bd.compare([POLICY, bd.UCB1()], WORLD, pairs=pairs, rounds=10**4, seed=3, out=out, **options)
+
+
+def test_comparisons_grow_and_go_on(tmp_path: Path) -> None:
+    def stop(label: str, done: int, total: int) -> None:
+        if done >= 2048 or (label == "ucb1" and done >= 8):
+            raise KeyboardInterrupt
+
+    first = compared(tmp_path, 5000, progress=stop)
+    assert [(row.label, row.certificate.interval_kind) for row in first.entrants] == [("random-threshold", "sequence")]
+    assert (first.interrupted, first.entrants[0].certificate.pairs) == (True, 2048)
+    second = compared(tmp_path, 5000)
+    alone = compared(None, 5000)
+    assert [counted(row.certificate) for row in second.entrants] == [counted(row.certificate) for row in alone.entrants]
+    assert [row.certificate.interval_kind for row in second.entrants] == ["sequence", "fixed"]
+    assert second.table().count("*") == 1
+    assert second.records()[0]["interval_kind"] == "sequence"
+    elsewhere = bd.compare([POLICY], bd.Bernoulli([0.5, 0.7]), pairs=50, seed=3, out=tmp_path)
+    assert elsewhere.entrants[0].certificate == bd.certify(POLICY, bd.Bernoulli([0.5, 0.7]), pairs=50, seed=3)
+    assert len(list((tmp_path / "pairs").iterdir())) == 3
+    grown = compared(tmp_path, 6000).entrants[0].certificate
+    assert counted(grown) == counted(certified(None, 6000))
+
+
+def test_a_comparison_that_finished_nothing_leaves_nothing(tmp_path: Path) -> None:
+    def stop(label: str, done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    assert compared(tmp_path, 5000, progress=stop).entrants == ()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_report_of_results_that_grew(tmp_path: Path) -> None:
+    command = [*("compare", "--means", "0.5,0.7", "--horizon", "1e6", "--rho", "0.1", "--policies", "random-threshold")]
+    command += ["--out", str(tmp_path / "o")]
+    assert banditto(*command, "--pairs", "100").returncode == 0
+    done = banditto(*command, "--pairs", "300")
+    assert done.returncode == 0
+    assert "* This result grew" in done.stdout
+    assert "This result grew" in (tmp_path / "o" / "report.html").read_text()
+    fewer = banditto(*command, "--pairs", "200", "--json")
+    assert "300 pairs are there already" in fewer.stderr
+    assert json.loads(fewer.stdout)["policies"][0]["pairs"] == 300
+    assert "pairs = 300" in (tmp_path / "o" / "study.toml").read_text()
 
 
 # -- the command line ------------------------------------------------------------------------------------------------

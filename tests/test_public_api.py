@@ -116,8 +116,8 @@ SIGNATURES = {
         "(policies: 'Sequence[AnyPolicy]', environment: 'Environment', *, horizon: 'int | None' = None, rho: "
         "'float | None' = None, pairs: 'int' = 1000, rounds: 'int' = 20000000, seed: 'int' = 0, noise_seed: 'int "
         "| None' = None, confidence: 'float' = 0.95, labels: 'Sequence[str] | None' = None, curves: 'bool' = "
-        "False, jobs: 'int' = 1, executor: 'Executor | None' = None, progress: 'CompareProgress | None' = None) "
-        "-> 'Comparison'"
+        "False, out: 'str | Path | None' = None, jobs: 'int' = 1, executor: 'Executor | None' = None, progress: "
+        "'CompareProgress | None' = None) -> 'Comparison'"
     ),
     "policy_of": "(protocol: 'Protocol') -> 'AnyPolicy'",
     "protocol_of": "(policy: 'AnyPolicy', *, seed: 'int', arms: 'int', horizon: 'int', rho: 'float') -> 'Protocol'",

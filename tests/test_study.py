@@ -97,7 +97,7 @@ def test_frames_and_tables() -> None:
     frame = compared.to_frame()
     assert list(frame["label"]) == ["random-threshold", "ucb1"]
     assert frame.loc[0, "agreement"] == compared.entrants[0].certificate.agreement
-    assert len(frame.columns) == 20
+    assert len(frame.columns) == 21
     text = compared.table().splitlines()
     assert tuple(text[0].split()) == HEADER
     assert "1e7" in text[2]

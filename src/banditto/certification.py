@@ -258,14 +258,9 @@ def default_pairs(until_settled: bool) -> int:
     return DEFAULT_LIMIT if until_settled else DEFAULT_PAIRS
 
 
-def _ledger(out: str | Path, study: Study, protocol: Protocol) -> Ledger:
-    """The blocks that are kept in a folder, which is made if need be."""
-    folder = Path(out)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidArgument("out", str(out), f"a folder that can be written ({error.strerror})") from None
-    run = {
+def identity_of(study: Study, protocol: Protocol) -> dict[str, Any]:
+    """What must be the same if pairs of two runs are to be counted together, in the order in which it is told."""
+    return {
         "policy": study.policy.name,
         "horizon": study.horizon,
         "rho": protocol.rho,
@@ -274,7 +269,16 @@ def _ledger(out: str | Path, study: Study, protocol: Protocol) -> Ledger:
         "environment": study.environment.to_dict(),
         "digest": protocol.digest,
     }
-    return Ledger(folder, run, block_size(study))
+
+
+def _ledger(out: str | Path, study: Study, protocol: Protocol) -> Ledger:
+    """The blocks that are kept in a folder, which is made if need be."""
+    folder = Path(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidArgument("out", str(out), f"a folder that can be written ({error.strerror})") from None
+    return Ledger(folder, identity_of(study, protocol), block_size(study))
 
 
 def _regret(moments: Moments, confidence: float) -> Regret:

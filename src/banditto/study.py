@@ -6,13 +6,18 @@ budget of rounds, and its horizon and its pairs are cut to fit; every row says w
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from banditto.certification import MOST_JOBS, Certificate, certify
+from banditto.catalogue import protocol_of
+from banditto.certification import MOST_JOBS, Certificate, certify, checked_rho, identity_of
 from banditto.engine.blocks import shared_workers, submitted
 from banditto.engine.curves import Curve, regret_curve
 from banditto.engine.pairs import Study, study_of
@@ -31,6 +36,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SCHEMA_VERSION = 1
+KEPT = "pairs"  # the folder of finished pairs within that of a report
 DEFAULT_ROUNDS = 2 * 10**7
 _EXECUTIONS = 200  # of a per-round policy, at least, before its horizon grows
 MOST_POLICIES = 24
@@ -107,6 +113,7 @@ def compare(
     confidence: float = 0.95,
     labels: Sequence[str] | None = None,
     curves: bool = False,
+    out: str | Path | None = None,
     jobs: int = 1,
     executor: Executor | None = None,
     progress: CompareProgress | None = None,
@@ -114,7 +121,9 @@ def compare(
     """Measure many policies on one environment.
 
     `horizon` and `rho` are for baselines, which have none; by default they are the replicable policies'. `rounds` is
-    what each per-round policy may play in all. `curves` adds regret curves and one pair to look at, for a report.
+    what each per-round policy may play in all. `curves` adds regret curves and one pair to look at, for a report. In
+    the folder `out` finished pairs of every policy are kept, as `certify` keeps them; what is there of other policies,
+    environments or seeds is left alone.
     """
     names = _checked_labels(policies, labels)
     if not hasattr(environment, "means"):
@@ -134,6 +143,7 @@ def compare(
     rows: list[Entrant] = []
     with shared_workers(jobs, executor) as workers:
         for label, study, (_, share) in zip(names, studies, plans, strict=True):
+            kept = None if out is None else _place(Path(out), study, checked_rho(study.policy, _own(study.policy, rho)))
             try:
                 certificate = certify(
                     study.policy,
@@ -142,19 +152,37 @@ def compare(
                     seed=study.seed,
                     noise_seed=study.noise_seed,
                     horizon=study.horizon,
-                    rho=None if isinstance(study.policy, Policy) else rho,
+                    rho=_own(study.policy, rho),
                     confidence=confidence,
+                    out=kept,
                     executor=workers,
                     progress=None if progress is None else _labelled(progress, label),
                 )
                 drawn = _pictures(study, certificate.pairs, workers) if curves else (None, None)
             except KeyboardInterrupt:
+                if kept is not None:
+                    with suppress(OSError):  # only empty folders go
+                        kept.rmdir()
+                        kept.parent.rmdir()
                 return Comparison(environment=environment, entrants=tuple(rows), rounds=rounds, interrupted=True)
             rows.append(Entrant(label, certificate, *drawn))
             if certificate.interrupted:
                 break
     stopped = len(rows) < len(policies) or rows[-1].certificate.interrupted
     return Comparison(environment=environment, entrants=tuple(rows), rounds=rounds, interrupted=stopped)
+
+
+def _own(policy: AnyPolicy, rho: float | None) -> float | None:
+    """A replicable policy has a rho of its own."""
+    return None if isinstance(policy, Policy) else rho
+
+
+def _place(out: Path, study: Study, rho: float) -> Path:
+    """Where a policy's pairs are kept: another run has another folder, so that nothing is ever mixed."""
+    arms = len(study.environment.means)
+    protocol = protocol_of(study.policy, seed=study.seed, arms=arms, horizon=study.horizon, rho=rho)
+    text = json.dumps(identity_of(study, protocol), sort_keys=True)
+    return out / KEPT / hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def illustrate(study: Study, pairs: int) -> tuple[Curve, PairView]:
@@ -227,7 +255,15 @@ def _allotment(
     return length, min(pairs, max(1, rounds // (2 * length)))
 
 
+GROWN = "*"  # marks a confidence sequence
 HEADER = ("policy", "horizon", "executions", "agree", "interval", "proved", "regret", "verdict")
+
+
+def explained(comparison: Comparison) -> str:
+    """What the mark in the table means, if it is there."""
+    if all(row.certificate.interval_kind == "fixed" for row in comparison.entrants):
+        return ""
+    return f" {GROWN} This result grew or was looked at before: a confidence sequence, valid at every look."
 
 
 def cells(row: Entrant) -> tuple[str, ...]:
@@ -241,7 +277,7 @@ def cells(row: Entrant) -> tuple[str, ...]:
         power_of_ten(certificate.horizon),
         f"{row.executions:,}",
         f"{certificate.agreement:.1%}",
-        f"{100 * low:.1f}-{high:.1%}",
+        f"{100 * low:.1f}-{high:.1%}" + ("" if certificate.interval_kind == "fixed" else GROWN),
         _proved(certificate),
         _amount(regret.mean) + ("" if math.isinf(reach) else f" ± {_amount(reach)}"),
         certificate.verdict,
@@ -282,6 +318,7 @@ def _record(row: Entrant) -> dict[str, Any]:
         "agreement": certificate.agreement,
         "agreement_low": certificate.interval[0],
         "agreement_high": certificate.interval[1],
+        "interval_kind": certificate.interval_kind,
         "bound": certificate.bound,
         "regret": regret.mean,
         "regret_low": regret.interval[0] if known else None,

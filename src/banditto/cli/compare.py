@@ -48,7 +48,8 @@ Rounds = Annotated[
     str | None, typer.Option("--rounds", metavar="N", help="What each per-round policy may play in all (default: 2e7).")
 ]
 ReportOut = Annotated[
-    str | None, typer.Option("--out", metavar="DIR", help="Write report.html, figures and raw results there.")
+    str | None,
+    typer.Option("--out", metavar="DIR", help="Keep finished pairs there; write report.html, figures, results."),
 ]
 
 
@@ -123,6 +124,7 @@ def compare(
             confidence=0.95 if plan.confidence is None else plan.confidence,
             jobs=parameters.count(jobs, "jobs"),
             curves=folder is not None,
+            out=folder,
             progress=progress,
         )
         if not comparison.entrants:
@@ -135,11 +137,14 @@ def compare(
         print_json(content)
     else:
         sys.stdout.write(comparison.table() + "\n")
+        if note := studies.explained(comparison).strip():
+            sys.stdout.write(f"\n{note}\n")
     if target is not None and not quiet and not as_json:
         sys.stderr.write(f"banditto: wrote {target / ('report.html' if drawn else 'results.json')}\n")
     if comparison.interrupted or not drawn:
         what = "what is shown was finished" if comparison.interrupted else "all results are there, but no report"
-        sys.stderr.write(f"banditto: interrupted; {what}, and the same command runs all of it\n")
+        how = "goes on from there" if target is not None else "runs all of it"
+        sys.stderr.write(f"banditto: interrupted; {what}, and the same command {how}\n")
         return EXIT_INTERRUPTED
     return EXIT_OK
 

@@ -48,7 +48,7 @@ class _Place(NamedTuple):
     following: int = 0  # the first block that is not whole
     counts: PairCounts = PairCounts()  # of all whole blocks
     part: PairCounts | None = None  # of the block after them, if some of it was kept
-    plans: tuple[int | None, ...] = ()  # pairs that were planned, each change of them; None: until settled
+    plans: tuple[int | None, ...] = ()  # pairs planned at first and, if changed since, at last; None: until settled
     looks: tuple[int, ...] = ()  # pairs at which a result was shown, without repetitions; at most two are remembered
 
 
@@ -105,7 +105,11 @@ class Ledger:
         if not plans:
             self._write({"ledger": FORMAT, **self._run, "numpy": np.__version__, "planned": pairs}, plans=(pairs,))
         elif pairs != plans[-1]:
-            self._write({"planned": pairs}, plans=(*plans[:1], pairs))
+            self._write({"planned": pairs}, plans=self._plans_with(pairs))
+
+    def _plans_with(self, pairs: int | None) -> tuple[int | None, ...]:
+        """The first plan and the last; before the first pair a plan may be changed without a trace."""
+        return (*self._place.plans[:1], pairs) if self.pairs else (pairs,)
 
     def append(self, number: int, block: PairCounts) -> None:
         """Keep a finished block; one that is there already is left as it is."""
@@ -178,7 +182,7 @@ class Ledger:
             self._compare(content)
             return {"plans": (content["planned"],)}
         if "planned" in content:
-            return {"plans": (*self._place.plans[:1], content["planned"])}
+            return {"plans": self._plans_with(content["planned"])}
         if "look" in content:
             return {"looks": _remembered(self._place.looks, content["look"])}
         counts, following = self.whole

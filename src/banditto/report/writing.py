@@ -12,13 +12,14 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from banditto.certification import DEFAULT_PAIRS
 from banditto.environment import LinearEnvironment
 from banditto.report import page
 from banditto.report.figures import agreement_figure, divergence_figure, guarantee_figure, regret_figure
 from banditto.report.page import Picture
 from banditto.report.ribbons import ribbon_figure
 from banditto.report.style import LOOKS, Look, as_png, as_svg, drawn_in
-from banditto.study import HEADER, CompareProgress, Comparison, cells, power_of_ten
+from banditto.study import HEADER, CompareProgress, Comparison, cells, explained, power_of_ten
 from banditto.study_file import StudyFile
 from banditto.text import short
 
@@ -66,7 +67,7 @@ def _complete(comparison: Comparison, study: StudyFile) -> StudyFile:
         actions=None if study.actions is None else "actions.csv",
         action_set="action_set.json" if (study.action_set or "").endswith(".json") else study.action_set,
         normalise=None,
-        pairs=1000 if study.pairs is None else study.pairs,
+        pairs=max(study.pairs or DEFAULT_PAIRS, *(row.certificate.pairs for row in comparison.entrants)),  # it may grow
         rounds=comparison.rounds,
         seed=first.seed,
         confidence=first.confidence,
@@ -119,7 +120,7 @@ def _words(name: str, comparison: Comparison) -> tuple[str, str, str]:
                 "Do two labs pull the same arms?",
                 f"Agreement of pairs: {spoken}.",
                 "The share of pairs whose two executions, with the same coins and fresh rewards, pulled the same arm"
-                f" in every round. Bars are exact {level} intervals. Right of the red line a policy replicates.",
+                f" in every round. Bars are {level} intervals. Right of the red line a policy replicates.",
             )
         case "regret":
             spoken = ", ".join(f"{row.label} {short(row.certificate.regret.mean)}" for row in rows)
@@ -176,7 +177,7 @@ def _report(comparison: Comparison, study: StudyFile, content: Mapping[str, Any]
     parts.append(
         page.paragraph(
             "A verdict is about this environment: PASS when the exact interval for P(two executions differ) ends below "
-            "rho, FAIL when it begins above. A proved bound holds for every environment.",
+            "rho, FAIL when it begins above. A proved bound holds for every environment." + explained(comparison),
             "soft",
         )
     )
