@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -63,6 +65,15 @@ def policies() -> list[Any]:
 def test_without_cupy_the_error_says_how_to_install_it() -> None:
     with pytest.raises(InvalidArgument, match=r"^backend: got cupy, allowed: numpy, or CuPy installed: pip install"):
         bd.certify(policies()[0], bd.Bernoulli(MEANS), pairs=10, backend="cupy")
+
+
+@without_cupy
+def test_the_command_line_says_so_too() -> None:
+    words = ["certify", "random-threshold", "--means", "0.9,0.5", "--horizon", "1e6", "--rho", "0.2", "--gpu"]
+    done = subprocess.run([sys.executable, "-m", "banditto", *words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("banditto: error: --gpu: got cupy, allowed: numpy, or CuPy installed: pip install")
+    assert done.stderr.count("\n") == 1
 
 
 def test_backends_are_checked_before_anything_is_run() -> None:

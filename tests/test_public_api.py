@@ -110,7 +110,8 @@ SIGNATURES = {
         "(policy: 'AnyPolicy', environment: 'Environment', *, pairs: 'int | None' = None, seed: 'int' = 0, "
         "noise_seed: 'int | None' = None, horizon: 'int | None' = None, rho: 'float | None' = None, confidence: "
         "'float' = 0.95, until_settled: 'bool' = False, out: 'str | Path | None' = None, jobs: 'int' = 1, "
-        "executor: 'Executor | None' = None, progress: 'Progress | None' = None) -> 'Certificate'"
+        "executor: 'Executor | None' = None, progress: 'Progress | None' = None, backend: 'Backend' = 'numpy') "
+        "-> 'Certificate'"
     ),
     "compare": (
         "(policies: 'Sequence[AnyPolicy]', environment: 'Environment', *, horizon: 'int | None' = None, rho: "

@@ -37,6 +37,9 @@ UntilSettled = Annotated[
 ]
 
 
+Gpu = Annotated[bool, typer.Option("--gpu", help="Play on a GPU, in blocks of four million pairs.")]
+
+
 def certify(
     policy: parameters.PolicyArgument,
     means: parameters.Means = None,
@@ -55,6 +58,7 @@ def certify(
     noise_seed: parameters.NoiseSeed = None,
     confidence: parameters.Confidence = None,
     jobs: parameters.Jobs = "1",
+    gpu: Gpu = False,
     out: parameters.Out = None,
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
@@ -86,6 +90,7 @@ def certify(
                     out=folder,
                     confidence=0.95 if confidence is None else open_unit(confidence, "confidence"),
                     jobs=parameters.count(jobs, "jobs"),
+                    backend="cupy" if gpu else "numpy",
                     progress=progress,
                 )
         except KeyboardInterrupt:

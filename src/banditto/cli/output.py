@@ -64,6 +64,8 @@ def option_name(argument: str, command: list[str]) -> str:
         argument = "policies"
     if argument in ("actions", "arms") and "design" in command[:1]:
         return "ARMS"
+    if argument == "backend":
+        return "--gpu"
     if argument in _ARGUMENTS:
         return _ARGUMENTS[argument]
     return "--" + argument.replace("_", "-") if argument in _OPTIONS else argument
