@@ -17,6 +17,7 @@ from banditto.baselines import kl_ucb, successive_elimination, ucb1
 from banditto.engine import batched, rounds
 from banditto.engine.pairs import pseudo_regret, study_of
 from banditto.errors import InvalidArgument
+from banditto.policy import Remembering
 from banditto.testing import BATCHED_CHECKS, assert_same_mean
 from banditto.testing.policies import Check
 
@@ -174,9 +175,8 @@ def test_ordinary_policies_agree_in_no_pair(policy: Any, pairs: int) -> None:
 def ucb1_choice(pulls: list[int], sums: list[float], played: int) -> int:
     n, total = np.array(pulls), np.array(sums)
     shares = 1.0 / np.maximum(n, 1)
-    return ucb1.choose(
-        (n, total, total * shares, shares, 0 * shares), played, bd.UCB1().parameters(3, 10**6), np.uint64(0)
-    )
+    memory = np.zeros(bd.UCB1().memory(3))
+    return ucb1.choose((n, total, total * shares, shares, memory), played, bd.UCB1().parameters(3, 10**6), np.uint64(0))
 
 
 def test_ucb1_plays_each_arm_first_and_prefers_the_lowest_index() -> None:
@@ -226,7 +226,8 @@ def test_kernels_are_the_formulas(policy: Any) -> None:
         top = np.sort(index)
         if top[-1] - top[-2] < 1e-9:
             continue
-        own = policy.kernel()((n, total, means, 1.0 / n, np.zeros(4)), t, parameters, coin_key)
+        memory = np.zeros(policy.memory(4) if isinstance(policy, Remembering) else 4)
+        own = policy.kernel()((n, total, means, 1.0 / n, memory), t, parameters, coin_key)
         assert own == int(np.argmax(index))
         chosen.add(own)
     assert chosen == {0, 1, 2, 3}

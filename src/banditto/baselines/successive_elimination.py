@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
 from banditto.arrays import FloatArray
 from banditto.baselines.scaled import Scaled
+from banditto.compiling import compiled
 from banditto.policy import Kernel, Record
 
 
@@ -37,7 +37,7 @@ class SuccessiveElimination(Scaled):
         return choose
 
 
-@njit(cache=True, forceinline=True, error_model="numpy")
+@compiled
 def choose(record: Record, played: int, parameters: FloatArray, coin_key: np.uint64) -> int:
     """The survivor with the fewest pulls; when all have the same number, after the test. No coins."""
     pulls, averages, dropped = record[0], record[2], record[4]
