@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
 from banditto.arrays import FloatArray
-from banditto.counter import beta, word
+from banditto.baselines.beta_samples import beta, prepare
+from banditto.compiling import compiled
 from banditto.errors import InvalidArgument
 from banditto.exact import real
 from banditto.policy import Kernel, Record
@@ -34,7 +34,7 @@ class Thompson:
     failures: float = 1.0
 
     name: ClassVar[str] = "thompson"
-    decision_version: ClassVar[int] = 1
+    decision_version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         for field in ("successes", "failures"):
@@ -63,6 +63,10 @@ class Thompson:
         """The sampler, compiled."""
         return choose
 
+    def memory(self, arms: int) -> int:
+        """See below."""
+        return 1 + _PER_ARM * arms
+
     def check_rewards(self, rewards: Rewards, means: Sequence[float] = ()) -> None:
         """Beta posteriors need rewards in [0, 1]."""
         if rewards.kind != "bounded":
@@ -77,14 +81,22 @@ class Thompson:
         return {}
 
 
-@njit(cache=True, forceinline=True, error_model="numpy")
+# the memory: one more than the arm pulled last, 0 before the first round; then four numbers for each arm
+_PER_ARM = 4
+
+
+@compiled
 def choose(record: Record, played: int, parameters: FloatArray, coin_key: np.uint64) -> int:
     """The arm with the largest posterior sample in round `played`."""
-    pulls, sums = record[0], record[1]
+    pulls, sums, memory = record[0], record[1], record[4]
+    last = int(memory[0]) - 1
+    for arm in range(max(last, 0), pulls.size if last < 0 else last + 1):  # at first all posteriors, then what changed
+        a, b = parameters[0] + sums[arm], parameters[1] + pulls[arm] - sums[arm]
+        prepare(a, b, memory, 1 + _PER_ARM * arm)
     best, largest = 0, -1.0
     for arm in range(pulls.size):
-        key = word(coin_key, played * pulls.size + arm)
-        sample = beta(parameters[0] + sums[arm], parameters[1] + pulls[arm] - sums[arm], key)
+        sample = beta(memory, 1 + _PER_ARM * arm, coin_key, played * pulls.size + arm)
         if sample > largest:
             best, largest = arm, sample
+    memory[0] = best + 1
     return best
