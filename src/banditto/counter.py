@@ -74,14 +74,6 @@ def gamma(shape: float, key: np.uint64, first: int) -> float:
 
 
 @njit(cache=True, forceinline=True, error_model="numpy")
-def beta(a: float, b: float, key: np.uint64) -> float:
-    """A Beta(a, b) draw, a and b >= 1, as X / (X + Y) with X ~ Gamma(a), Y ~ Gamma(b), from the stream `key`."""
-    x = gamma(a, key, 0)
-    y = gamma(b, key, _HALF_STREAM)
-    return x / (x + y)
-
-
-@njit(cache=True, forceinline=True, error_model="numpy")
 def log_gamma_draw(shape: float, key: np.uint64, first: int) -> float:
     """The logarithm of a Gamma(shape) draw for any shape: below 1, Gamma(shape + 1) U^(1/shape)."""
     if shape >= 1.0:

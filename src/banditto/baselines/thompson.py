@@ -2,8 +2,9 @@
 
 Paper    Thompson 1933; Agrawal and Goyal 2012, "Analysis of Thompson sampling for the multi-armed bandit problem",
          Algorithm 1 (rewards 0 or 1).
-Departs  - Posterior samples are coins, which a pair shares: those of (round, arm) are words of a stream of their own,
-           so that a rejected attempt in one execution moves nothing else.
+Departs  - Posterior samples are coins, which a pair shares: (round, arm) has two words of its own, one for each gamma
+           draw, and what a rejected attempt takes comes from a stream that such a word begins (`gamma_samples`), so
+           that nothing else moves. Version 1 drew other samples of the same laws.
          - A reward strictly between 0 and 1 counts as that fraction of a success (the paper's Algorithm 2 would
            toss a coin for it).
 """
@@ -17,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 
 from banditto.arrays import FloatArray
-from banditto.baselines.beta_samples import beta, prepare
+from banditto.baselines.gamma_samples import NUMBERS, draw, prepare
 from banditto.compiling import compiled
 from banditto.errors import InvalidArgument
 from banditto.exact import real
@@ -64,8 +65,8 @@ class Thompson:
         return choose
 
     def memory(self, arms: int) -> int:
-        """See below."""
-        return 1 + _PER_ARM * arms
+        """One number for the arm pulled last, and those of two gamma draws for each arm."""
+        return 1 + NUMBERS * 2 * arms
 
     def check_rewards(self, rewards: Rewards, means: Sequence[float] = ()) -> None:
         """Beta posteriors need rewards in [0, 1]."""
@@ -81,21 +82,21 @@ class Thompson:
         return {}
 
 
-# the memory: one more than the arm pulled last, 0 before the first round; then four numbers for each arm
-_PER_ARM = 4
-
-
 @compiled
 def choose(record: Record, played: int, parameters: FloatArray, coin_key: np.uint64) -> int:
-    """The arm with the largest posterior sample in round `played`."""
+    """The arm with the largest posterior sample in round `played`: X / (X + Y) for gamma draws X and Y."""
     pulls, sums, memory = record[0], record[1], record[4]
-    last = int(memory[0]) - 1
-    for arm in range(max(last, 0), pulls.size if last < 0 else last + 1):  # at first all posteriors, then what changed
-        a, b = parameters[0] + sums[arm], parameters[1] + pulls[arm] - sums[arm]
-        prepare(a, b, memory, 1 + _PER_ARM * arm)
+    draws = 2 * pulls.size
+    numbers = memory[1:].reshape(NUMBERS, draws)
+    last = int(memory[0]) - 1  # the arm pulled last, -1 before the first round
+    for arm in range(max(last, 0), last + 1 if last >= 0 else pulls.size):  # all posteriors, then the one that changed
+        prepare(parameters[0] + sums[arm], numbers, 2 * arm)
+        prepare(parameters[1] + pulls[arm] - sums[arm], numbers, 2 * arm + 1)
+    draw(numbers, coin_key, played * draws)
     best, largest = 0, -1.0
     for arm in range(pulls.size):
-        sample = beta(memory, 1 + _PER_ARM * arm, coin_key, played * pulls.size + arm)
+        x, y = numbers[2, 2 * arm], numbers[2, 2 * arm + 1]
+        sample = x / (x + y)
         if sample > largest:
             best, largest = arm, sample
     memory[0] = best + 1
