@@ -213,7 +213,7 @@ def test_kernels_are_the_formulas(policy: Any) -> None:
         means = total / n
         noise = np.array([counter.normal(coin_key, t * 4 + arm) for arm in range(4)])
         numbers = np.zeros((gamma_samples.NUMBERS, 8))
-        for place, shape in enumerate(np.ravel([1 + total, 1 + n - total], order="F").tolist()):
+        for place, shape in enumerate([*(1 + total), *(1 + n - total)]):
             gamma_samples.prepare(shape, numbers, place)
         gamma_samples.draw(numbers, coin_key, t * 8)
         index = {
@@ -221,7 +221,7 @@ def test_kernels_are_the_formulas(policy: Any) -> None:
             "kl-ucb": kl_bound(means, math.log(t + 1) / n),
             "moss": means + np.sqrt(np.maximum(np.log(horizon / (4 * n)), 0) / n),
             "gaussian-thompson": means + 0.5 / np.sqrt(n) * noise,
-            "thompson": numbers[2, ::2] / (numbers[2, ::2] + numbers[2, 1::2]),
+            "thompson": numbers[2, :4] / (numbers[2, :4] + numbers[2, 4:]),
         }[policy.name]
         top = np.sort(index)
         if top[-1] - top[-2] < 1e-9:

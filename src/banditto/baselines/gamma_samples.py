@@ -4,8 +4,8 @@ Papers   Marsaglia and Tsang 2000, "The ziggurat method for generating random va
          generating gamma variables".
 Symbols  d = shape - 1/3, c = 1 / sqrt(9 d), z: normal, w = c z, u: uniform; Gamma(shape) is d (1 + w)^3 for a z
          that is kept if log(u) < h = z^2 / 2 + d (1 - (1 + w)^3 + 3 log(1 + w))
-Departs  - One word is enough for most draws: 8 bits choose the ziggurat's layer, one the sign, 48 the place in the
-           layer, and 7 are the first digits of u. What needs more takes it from the stream whose key is that word.
+Departs  - One word is enough for most draws: 9 bits choose the ziggurat's layer, one the sign, 46 the place in the
+           layer, and 8 are the first digits of u. What needs more takes it from the stream whose key is that word.
          - h = -c^2 z^4 B(w), where B(w) is a third of the integral of t^3 / (1 + w t) over t from 0 to 1, falls in w
            and is 0.14123 at w = -1/2. From there on u <= 1 - 0.1413 c^2 z^4 suffices, which for large shapes is
            nearly always so; the paper's bound fails once in ten draws.
@@ -23,10 +23,10 @@ from banditto.compiling import compiled
 from banditto.counter import uniform, word
 from banditto.exact import precise
 
-LAYERS = 256
+LAYERS = 512
 NUMBERS = 3  # kept for each draw: d, c, and the draw
 SQUEEZE = 0.1413
-_TAIL = Decimal("3.654152885361008796351947251838")  # where the tail begins, such that the layers end at 0
+_TAIL = Decimal("3.852046150368391248117897697222")  # where the tail begins, such that the layers end at 0
 
 
 def _edges() -> FloatArray:
@@ -48,11 +48,11 @@ EDGES = _edges()
 _START = float(_TAIL)
 _HEIGHTS: FloatArray = np.exp(-0.5 * EDGES * EDGES)
 # both twice, because the bit above the layer's is the sign; a place below _INNER is under the curve for sure
-_WIDTHS: FloatArray = np.concatenate([EDGES[:-1], -EDGES[:-1]]) * 2.0**-48
-_INNER: IntArray = np.tile(EDGES[1:] / EDGES[:-1] * 2.0**48, 2).astype(np.int64)
+_WIDTHS: FloatArray = np.concatenate([EDGES[:-1], -EDGES[:-1]]) * 2.0**-46
+_INNER: IntArray = np.tile(EDGES[1:] / EDGES[:-1] * 2.0**46, 2).astype(np.int64)
 
-_LAYER, _SIGNED_LAYER, _DIGITS = np.uint64(LAYERS - 1), np.uint64(2 * LAYERS - 1), np.uint64(127)
-_S9, _S16 = np.uint64(9), np.uint64(16)
+_LAYER, _SIGNED_LAYER, _DIGITS = np.uint64(LAYERS - 1), np.uint64(2 * LAYERS - 1), np.uint64(255)
+_S10, _S18 = np.uint64(10), np.uint64(18)
 
 
 @compiled
@@ -65,9 +65,11 @@ def prepare(shape: float, numbers: FloatArray, place: int) -> None:
 @compiled
 def draw(numbers: FloatArray, key: np.uint64, first: int) -> None:
     """A draw for each prepared shape into the last row, from the words of `key` from `first` on, one for each."""
+    lacking = 0
     for place in range(numbers.shape[1]):  # without branches, so that several are drawn at once
         numbers[2, place] = at_once(numbers[0, place], numbers[1, place], word(key, first + place))
-    for place in range(numbers.shape[1]):
+        lacking += numbers[2, place] < 0.0
+    for place in range(numbers.shape[1] if lacking else 0):
         if numbers[2, place] < 0.0:
             numbers[2, place] = in_full(numbers[0, place], numbers[1, place], word(key, first + place))
 
@@ -75,11 +77,11 @@ def draw(numbers: FloatArray, key: np.uint64, first: int) -> None:
 @compiled
 def at_once(d: float, c: float, bits: np.uint64) -> float:
     """The draw if the word suffices for it, else -1."""
-    slot, place = bits & _SIGNED_LAYER, np.int64(bits >> _S16)
+    slot, place = bits & _SIGNED_LAYER, np.int64(bits >> _S18)
     z = place * _WIDTHS[slot]
     v = 1.0 + c * z
     part = c * z * z
-    u_at_most = (np.int64((bits >> _S9) & _DIGITS) + 1) * 2.0**-7
+    u_at_most = (np.int64((bits >> _S10) & _DIGITS) + 1) * 2.0**-8
     kept = (place < _INNER[slot]) & (v >= 0.5) & (u_at_most <= 1.0 - SQUEEZE * part * part)
     return d * (v * v * v) if kept else -1.0
 
@@ -89,7 +91,7 @@ def in_full(d: float, c: float, first: np.uint64) -> float:
     """The draw whatever it takes; where the word suffices it is the same."""
     bits, index = first, 0
     while True:
-        slot, place = bits & _SIGNED_LAYER, np.int64(bits >> _S16)
+        slot, place = bits & _SIGNED_LAYER, np.int64(bits >> _S18)
         z = place * _WIDTHS[slot]
         kept = True
         if place >= _INNER[slot]:
@@ -99,7 +101,10 @@ def in_full(d: float, c: float, first: np.uint64) -> float:
         root: float = 1.0 + c * z
         if kept and root > 0.0:
             v = root * root * root
-            u = (np.int64((bits >> _S9) & _DIGITS) + uniform(first, index + 1)) * 2.0**-7
+            u = (np.int64((bits >> _S10) & _DIGITS) + uniform(first, index + 1)) * 2.0**-8
+            part = c * z * z
+            if root >= 0.5 and u <= 1.0 - SQUEEZE * part * part:
+                return d * v
             if math.log(u) < 0.5 * z * z + d * (1.0 - v + math.log(v)):
                 return d * v
         bits = word(first, index + 2)

@@ -86,18 +86,31 @@ class Thompson:
 def choose(record: Record, played: int, parameters: FloatArray, coin_key: np.uint64) -> int:
     """The arm with the largest posterior sample in round `played`: X / (X + Y) for gamma draws X and Y."""
     pulls, sums, memory = record[0], record[1], record[4]
-    draws = 2 * pulls.size
-    numbers = memory[1:].reshape(NUMBERS, draws)
+    arms = pulls.size
+    numbers = memory[1:].reshape(NUMBERS, 2 * arms)  # first the X of all arms, then their Y
     last = int(memory[0]) - 1  # the arm pulled last, -1 before the first round
-    for arm in range(max(last, 0), last + 1 if last >= 0 else pulls.size):  # all posteriors, then the one that changed
-        prepare(parameters[0] + sums[arm], numbers, 2 * arm)
-        prepare(parameters[1] + pulls[arm] - sums[arm], numbers, 2 * arm + 1)
-    draw(numbers, coin_key, played * draws)
-    best, largest = 0, -1.0
-    for arm in range(pulls.size):
-        x, y = numbers[2, 2 * arm], numbers[2, 2 * arm + 1]
-        sample = x / (x + y)
-        if sample > largest:
-            best, largest = arm, sample
+    for arm in range(max(last, 0), last + 1 if last >= 0 else arms):  # all posteriors, then the one that changed
+        prepare(parameters[0] + sums[arm], numbers, arm)
+        prepare(parameters[1] + pulls[arm] - sums[arm], numbers, arms + arm)
+    draw(numbers, coin_key, 2 * arms * played)
+    samples = numbers[2]
+    for arm in range(arms):
+        samples[arm] = samples[arm] / (samples[arm] + samples[arms + arm])
+    # asked first whether the arm stays, as it mostly does: the processor foresees that and goes on with the next round
+    if last >= 0 and count_from(samples[:arms], samples[last]) == 1:
+        return last
+    best = 0
+    for arm in range(1, arms):
+        if samples[arm] > samples[best]:
+            best = arm
     memory[0] = best + 1
     return best
+
+
+@compiled
+def count_from(samples: FloatArray, least: float) -> int:
+    """How many samples are at least `least`."""
+    count = 0
+    for sample in samples:
+        count += sample >= least
+    return count

@@ -1,4 +1,4 @@
-"""UCB1's ceilings decide nothing: the same arms, bit for bit, as working every bound out in every round."""
+"""Shortcuts decide nothing: the same arms, bit for bit, as working everything out in every round."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numba import njit
 
 import banditto as bd
 from banditto.arrays import FloatArray
-from banditto.baselines import ucb1
+from banditto.baselines import gamma_samples, ucb1
 from banditto.engine import rounds
 from banditto.engine.pairs import study_of
 from banditto.policy import Kernel, Record
@@ -94,3 +94,36 @@ def test_ceilings_hold_however_the_logarithm_is_rounded() -> None:
         low, high = math.log(played), math.log(played + 1)
         assert high * (1.0 - 4 * 2.0**-52) * (1.0 + ucb1.ROOM) > low * (1.0 + 4 * 2.0**-52)
         assert low * (1.0 + 4 * 2.0**-52) * (1.0 - ucb1.ROOM) < low * (1.0 - 4 * 2.0**-52)
+
+
+@njit(error_model="numpy")
+def plain_thompson(record: Record, played: int, parameters: FloatArray, coin_key: np.uint64) -> int:
+    pulls, sums = record[0], record[1]
+    numbers = np.zeros((gamma_samples.NUMBERS, 2 * pulls.size))
+    for arm in range(pulls.size):
+        gamma_samples.prepare(parameters[0] + sums[arm], numbers, arm)
+        gamma_samples.prepare(parameters[1] + pulls[arm] - sums[arm], numbers, pulls.size + arm)
+    gamma_samples.draw(numbers, coin_key, 2 * pulls.size * played)
+    best, largest = 0, -1.0
+    for arm in range(pulls.size):
+        sample = numbers[2, arm] / (numbers[2, arm] + numbers[2, pulls.size + arm])
+        if sample > largest:
+            best, largest = arm, sample
+    return best
+
+
+class PlainThompson(bd.Thompson):
+    def kernel(self) -> Kernel:
+        return plain_thompson
+
+
+@pytest.mark.parametrize("name", ["random", "close", "all 1", "thirds"])
+def test_thompson_samples_from_all_posteriors_in_every_round(name: str) -> None:
+    generator = np.random.default_rng(21)
+    for arms in (2, 3, 10, 64):
+        for prior in (1.0, 2.5):
+            world, found = WORLDS[name](generator, arms), []
+            for kind in (bd.Thompson(failures=prior), PlainThompson(failures=prior)):
+                study = study_of(kind, world, seed=arms, noise_seed=None, horizon=20_000)
+                found.append([run.digest for run in rounds.play_pair(study, kind, 0)[1]])
+            assert found[0] == found[1], (arms, prior)
