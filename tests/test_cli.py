@@ -305,6 +305,18 @@ ATTACK = {"arms": "3", "horizon": "1e6", "rho": "0.1", "pairs-budget": "1000"}
 SPREAD: dict[str, str | None] = {"": "certified-linear", "arms": "5", "dimension": "2"}
 LINEAR: dict[str, str | None] = {"means": None, "theta": "0.5,0.3", "actions": "arms.csv"}
 
+# of every verb that takes --cluster; what answers, but wrongly, is in test_cluster.py
+CLUSTER: dict[str, tuple[dict[str, str | None], str, str]] = {
+    "cluster of no kind": ({"cluster": "scheduler:8786"}, "--cluster", "scheduler:8786"),
+    "cluster without a port": ({"cluster": "tcp://scheduler"}, "--cluster", "tcp://scheduler"),
+    "cluster with an odd port": ({"cluster": "tcp://scheduler:x"}, "--cluster", "tcp://scheduler:x"),
+    "cluster with a large port": ({"cluster": "tcp://scheduler:87860"}, "--cluster", "tcp://scheduler:87860"),
+    "cluster of the web": ({"cluster": "http://scheduler:8787"}, "--cluster", "http://scheduler:8787"),
+    "cluster with a path": ({"cluster": "tcp://scheduler:8786/a"}, "--cluster", "tcp://scheduler:8786/a"),
+    "empty cluster": ({"cluster": ""}, "--cluster", "''"),
+    "jobs on a cluster": ({"cluster": "tcp://scheduler:8786", "jobs": "2"}, "--jobs", "2"),
+}
+
 # of every verb that plays pairs: what is changed, which argument the message names, what it says was given
 SHARED: dict[str, tuple[dict[str, str | None], str, str]] = {
     "rho zero": ({"rho": "0"}, "--rho", "0"),
@@ -344,6 +356,7 @@ SHARED: dict[str, tuple[dict[str, str | None], str, str]] = {
     "gap for nobody": ({"gap": "0.1"}, "--gap", "0.1"),
     "gap text": ({"gap": "wide"}, "--gap", "wide"),
     "bad jobs": ({"jobs": "0"}, "--jobs", "0"),
+    **CLUSTER,
     "bad seed": ({"seed": "-1"}, "--seed", "-1"),
     "bad noise seed": ({"noise-seed": "x"}, "--noise-seed", "x"),
     "bad confidence": ({"confidence": "1"}, "--confidence", "1"),
@@ -401,6 +414,7 @@ BAD: dict[str, dict[str, tuple[dict[str, str | None], str, str]]] = {
         **{name: SHARED[name] for name in SHARED if name.startswith(("rho", "no rho", "horizon", "no horizon", "gap"))},
         "horizon below arms": ({"arms": "12", "horizon": "11"}, "--horizon", "11"),
         "bad jobs": ({"jobs": "0"}, "--jobs", "0"),
+        **CLUSTER,
         "bad seed": ({"seed": "-1"}, "--seed", "-1"),
         "bad confidence": ({"confidence": "1"}, "--confidence", "1"),
         "empty output": ({"out": ""}, "--out", "''"),
@@ -472,6 +486,7 @@ BAD: dict[str, dict[str, tuple[dict[str, str | None], str, str]]] = {
         **{name: SHARED[name] for name in SHARED if name.startswith(("rho", "no rho", "horizon", "no horizon", "gap"))},
         "horizon below arms": ({"arms": "12", "horizon": "11"}, "--horizon", "11"),
         "bad jobs": ({"jobs": "0"}, "--jobs", "0"),
+        **CLUSTER,
         "bad seed": ({"seed": "-1"}, "--seed", "-1"),
         "unknown policy": ({"": "random-treshold"}, "POLICY", "random-treshold"),
         "ordinary policy": ({"": "batched-elimination"}, "POLICY", "batched-elimination, no constants"),

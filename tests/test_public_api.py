@@ -113,6 +113,7 @@ SIGNATURES = {
         "executor: 'Executor | None' = None, progress: 'Progress | None' = None, backend: 'Backend' = 'numpy') "
         "-> 'Certificate'"
     ),
+    "cluster": "(address: 'str', *, patience: 'float' = 600.0) -> 'Iterator[Executor]'",
     "compare": (
         "(policies: 'Sequence[AnyPolicy]', environment: 'Environment', *, horizon: 'int | None' = None, rho: "
         "'float | None' = None, pairs: 'int' = 1000, rounds: 'int' = 20000000, seed: 'int' = 0, noise_seed: 'int "

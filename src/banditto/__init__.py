@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from banditto.certification import Certificate, certify
     from banditto.coins import Coins
     from banditto.design import Design, g_optimal_design
+    from banditto.engine.cluster import cluster
     from banditto.engine.watching import watch_pair
     from banditto.environments import *
     from banditto.errors import (
@@ -63,6 +64,7 @@ _PLACES = {
     "WorkerError": "banditto.errors",
     "calibrate": "banditto.calibration",
     "certify": "banditto.certification",
+    "cluster": "banditto.engine.cluster",
     "compare": "banditto.study",
     "g_optimal_design": "banditto.design",
     "net": "banditto.actions.nets",
@@ -102,6 +104,7 @@ __all__ = [
     "attack",
     "calibrate",
     "certify",
+    "cluster",
     "compare",
     "g_optimal_design",
     "net",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import sys
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -17,12 +19,33 @@ LIBRARIES = ("numpy", "scipy", "numba", "highspy")
 def provenance() -> dict[str, Any]:
     """The metadata that every JSON result carries; nothing in it enters a digest."""
     return {
-        "versions": {"banditto": __version__, "python": platform.python_version()}
-        | {name: _installed(name) for name in LIBRARIES},
+        "versions": {"banditto": __version__, "python": platform.python_version()} | _libraries(),
         "platform": platform.platform(),
         "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+
+@cache
+def fingerprint() -> dict[str, str | None]:
+    """What must be the same on two machines if they are to draw the same noise; read once in each process.
+
+    Machines of one version need not run the same code (a clone has the version of the last release), so the sources
+    are in it, too.
+    """
+    folder = Path(__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return {
+        "banditto": f"{__version__} (sources {digest.hexdigest()[:8]})",
+        "python": ".".join(platform.python_version_tuple()[:2]),
+        "processor": platform.machine(),
+    } | _libraries()
+
+
+def _libraries() -> dict[str, str | None]:
+    return {name: _installed(name) for name in LIBRARIES}
 
 
 def _installed(name: str) -> str | None:

@@ -22,6 +22,7 @@ from banditto.cli.output import (
     write_together,
 )
 from banditto.cli.problems import BlankWorld, blank_problem
+from banditto.cli.workers import Workers
 from banditto.exact import open_unit
 from banditto.provenance import provenance
 
@@ -49,7 +50,8 @@ def attack(
     pairs_budget: Budget = "2e5",
     seed: parameters.Seed = None,
     confidence: parameters.Confidence = None,
-    jobs: parameters.Jobs = "1",
+    jobs: parameters.Jobs = None,
+    cluster: parameters.Cluster = None,
     out: AttackOut = None,
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
@@ -58,6 +60,7 @@ def attack(
 
     Exit code 0 when nothing was found, which proves nothing; 3 when the policy is not replicable there.
     """
+    workers = Workers.of(jobs, cluster)
     with collected_warnings() as warnings:
         world = BlankWorld(arms, actions, action_set, dimension, normalise, environment)
         problem = blank_problem(policy, world, horizon, rho, seed, gap)
@@ -67,7 +70,7 @@ def attack(
 
     with output_directory(parameters.folder(out), FILES) as folder:
         try:
-            with notices(quiet), progress_bars(quiet) as progress:
+            with notices(quiet), workers.opened() as executor, progress_bars(quiet) as progress:
                 found = attacking.attack(
                     problem.policy,
                     pairs_budget=parameters.count(pairs_budget, "pairs_budget"),
@@ -75,7 +78,8 @@ def attack(
                     rewards=problem.environment.rewards.kind if environment is not None else None,
                     seed=problem.seed,
                     confidence=0.95 if confidence is None else open_unit(confidence, "confidence"),
-                    jobs=parameters.count(jobs, "jobs"),
+                    jobs=workers.jobs,
+                    executor=executor,
                     progress=progress,
                 )
         except KeyboardInterrupt:

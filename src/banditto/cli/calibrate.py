@@ -18,6 +18,7 @@ from banditto.cli.output import (
 from banditto.cli.plan import Save
 from banditto.cli.problems import BlankWorld, blank_problem
 from banditto.cli.saving import place_to_save, save
+from banditto.cli.workers import Workers
 from banditto.provenance import provenance
 
 
@@ -34,7 +35,8 @@ def calibrate(
     environment: parameters.KindOption = None,
     pairs_budget: Budget = "2e5",
     seed: parameters.Seed = None,
-    jobs: parameters.Jobs = "1",
+    jobs: parameters.Jobs = None,
+    cluster: parameters.Cluster = None,
     save_to: Save = None,
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
@@ -44,6 +46,7 @@ def calibrate(
     A guarantee is given up for less regret. Whatever shows the constants says so.
     """
     place = place_to_save(save_to)
+    workers = Workers.of(jobs, cluster)
     with collected_warnings() as warnings:
         world = BlankWorld(arms, actions, action_set, dimension, normalise, environment)
         problem = blank_problem(policy, world, horizon, rho, seed, gap)
@@ -51,12 +54,19 @@ def calibrate(
         print_warnings(warnings)
     from banditto import calibration  # numerical libraries are loaded once there is work for them
 
-    with collected_warnings(), notices(quiet), progress_bars(quiet) as progress, told_of_interrupts("calibration"):
+    with (
+        collected_warnings(),
+        notices(quiet),
+        told_of_interrupts("calibration"),
+        workers.opened() as executor,
+        progress_bars(quiet) as progress,
+    ):
         found = calibration.calibrate(
             problem.policy,
             pairs_budget=parameters.count(pairs_budget, "pairs_budget"),
             seed=problem.seed,
-            jobs=parameters.count(jobs, "jobs"),
+            jobs=workers.jobs,
+            executor=executor,
             progress=progress,
         )
     content = found.to_dict() | {"warnings": warnings} | provenance()

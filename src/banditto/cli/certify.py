@@ -24,6 +24,7 @@ from banditto.cli.output import (
 )
 from banditto.cli.problems import problem_of
 from banditto.engine.ledger import FILE_NAME
+from banditto.cli.workers import Workers
 from banditto.environment import Environment
 from banditto.errors import InvalidArgument
 from banditto.exact import open_unit
@@ -57,7 +58,8 @@ def certify(
     seed: parameters.Seed = None,
     noise_seed: parameters.NoiseSeed = None,
     confidence: parameters.Confidence = None,
-    jobs: parameters.Jobs = "1",
+    jobs: parameters.Jobs = None,
+    cluster: parameters.Cluster = None,
     gpu: Gpu = False,
     out: parameters.Out = None,
     as_json: parameters.Json = False,
@@ -70,6 +72,7 @@ def certify(
     """
     from banditto import certification  # numerical libraries are loaded once there is work for them
 
+    workers = Workers.of(jobs, cluster)
     with collected_warnings() as warnings:
         world = _World(means, theta, actions, action_set, dimension, normalise, environment or "bernoulli")
         problem = problem_of(policy, world, horizon, rho, seed, gap)
@@ -77,7 +80,7 @@ def certify(
         print_warnings(warnings)
     with output_directory(parameters.folder(out), (*FILES, FILE_NAME)) as folder:
         try:
-            with notices(quiet), progress_bar("certify", quiet) as progress:
+            with notices(quiet), workers.opened() as executor, progress_bar("certify", quiet) as progress:
                 certificate = certification.certify(
                     problem.policy,
                     problem.environment,
@@ -89,8 +92,9 @@ def certify(
                     until_settled=until_settled,
                     out=folder,
                     confidence=0.95 if confidence is None else open_unit(confidence, "confidence"),
-                    jobs=parameters.count(jobs, "jobs"),
                     backend="cupy" if gpu else "numpy",
+                    jobs=workers.jobs,
+                    executor=executor,
                     progress=progress,
                 )
         except KeyboardInterrupt:

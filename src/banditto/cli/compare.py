@@ -21,6 +21,7 @@ from banditto.cli.output import (
     remove_stale,
     write_together,
 )
+from banditto.cli.workers import Workers
 from banditto.exact import open_unit, real
 from banditto.provenance import provenance
 
@@ -71,7 +72,8 @@ def compare(
     seed: parameters.Seed = None,
     noise_seed: parameters.NoiseSeed = None,
     confidence: parameters.Confidence = None,
-    jobs: parameters.Jobs = "1",
+    jobs: parameters.Jobs = None,
+    cluster: parameters.Cluster = None,
     out: ReportOut = None,
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
@@ -82,6 +84,7 @@ def compare(
     """
     from banditto.study_file import PolicyLine, StudyFile  # numerical libraries are loaded once there is work for them
 
+    workers = Workers.of(jobs, cluster)
     plan = StudyFile() if study is None else StudyFile.load(study)
     names = None if policies is None else parameters.words(policies, "policies")
     plan = plan.with_flags(
@@ -110,7 +113,12 @@ def compare(
 
     target = parameters.folder(out)
     drawn = True
-    with output_directory(target, NAMES) as folder, notices(quiet), progress_bars(quiet) as progress:
+    with (
+        output_directory(target, NAMES) as folder,
+        notices(quiet),
+        workers.opened() as executor,
+        progress_bars(quiet) as progress,
+    ):
         comparison = studies.compare(
             built.policies,
             built.environment,
@@ -122,7 +130,8 @@ def compare(
             seed=plan.seed or 0,
             noise_seed=plan.noise_seed,
             confidence=0.95 if plan.confidence is None else plan.confidence,
-            jobs=parameters.count(jobs, "jobs"),
+            jobs=workers.jobs,
+            executor=executor,
             curves=folder is not None,
             out=folder,
             progress=progress,

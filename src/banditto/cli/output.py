@@ -24,7 +24,7 @@ _OPTIONS = {
     *("confidence", "jobs", "out", "accuracy", "action_set", "dimension", "pulls", "plot", "normalise"),
     *("theta", "actions", "arms", "pairs_budget", "regret", "resolve", "by", "save"),
 }
-_ARGUMENTS = {"policy": "POLICY", "protocol": "POLICY", "study": "STUDY"}
+_ARGUMENTS = {"policy": "POLICY", "protocol": "POLICY", "study": "STUDY", "address": "--cluster"}
 
 EXIT_OK, EXIT_BUG, EXIT_USAGE, EXIT_CHECK, EXIT_CONFLICT, EXIT_INTERRUPTED, EXIT_PIPE = 0, 1, 2, 3, 4, 130, 141
 

@@ -72,7 +72,13 @@ NoiseSeed = Annotated[
 Confidence = Annotated[
     str | None, typer.Option("--confidence", metavar="X", help="Level of the exact interval (default: 0.95).")
 ]
-Jobs = Annotated[str, typer.Option("--jobs", metavar="N", envvar="BANDITTO_JOBS", help="Worker processes.")]
+Jobs = Annotated[
+    str | None, typer.Option("--jobs", metavar="N", help="Worker processes (default: 1). [env var: BANDITTO_JOBS]")
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option("--cluster", metavar="ADDRESS", help="Instead: a Dask scheduler's, such as tcp://scheduler:8786."),
+]
 Out = Annotated[
     str | None,
     typer.Option("--out", metavar="DIR", help="Keep finished pairs, certificate.json and protocol.toml there."),

@@ -165,7 +165,12 @@ class _Workers:
     def __init__(self, executor: Executor, queued: int) -> None:
         self.executor = executor
         self._others = set(multiprocessing.active_children())
-        self.queued = queued
+        self._queued = queued
+
+    @property
+    def queued(self) -> int:
+        """An executor that knows better says so itself, and may change its mind."""
+        return int(getattr(self.executor, "queued", self._queued))
 
     def submit(self, call: Callable[..., PairCounts], *arguments: Any) -> Future[PairCounts]:
         return submitted(self.executor, call, *arguments)

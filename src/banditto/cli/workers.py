@@ -1,0 +1,42 @@
+"""Where the work is done: `--jobs` processes of this machine, or the workers of `--cluster`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from banditto.cli import parameters
+from banditto.errors import InvalidArgument
+
+
+class Workers(NamedTuple):
+    """Checked flags; nothing is started before `opened`."""
+
+    jobs: int
+    address: str | None
+
+    @classmethod
+    def of(cls, jobs: str | None, cluster: str | None) -> Workers:
+        """From flags, of which one is enough; the environment's jobs give way to either."""
+        if cluster is None:
+            text = (os.environ.get("BANDITTO_JOBS") or "1") if jobs is None else jobs
+            return cls(parameters.count(text, "jobs"), None)
+        from banditto.engine.cluster import checked_address
+
+        if jobs is not None:
+            raise InvalidArgument("jobs", jobs, "none, because the workers of --cluster do the work")
+        return cls(1, checked_address(cluster))
+
+    @contextmanager
+    def opened(self) -> Iterator[Executor | None]:
+        """The cluster's executor; None where processes of this machine work."""
+        if self.address is None:
+            yield None
+            return
+        from banditto.engine.cluster import cluster
+
+        with cluster(self.address) as executor:
+            yield executor
