@@ -7,16 +7,19 @@ import subprocess
 import sys
 import tomllib
 from decimal import Decimal
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
 import pytest
+from scipy.special import bdtr
 
 import banditto as bd
 from banditto import baselines, confidence, environments, intervals, policies, sequences
 from banditto.coins import Coins
+from banditto.exact import first_true
 from banditto.study_file import StudyFile
 
 ROOT = Path(__file__).parent.parent
@@ -113,6 +116,22 @@ def test_the_tables_of_the_other_pages_are_what_the_code_computes() -> None:
             bd.ExploreThenCommit(arms=k, horizon=10**6, rho=0.1, gap=0.1, constants=constants) for k in (2, 5, 50)
         ]
         assert f"| {constants} | {' | '.join(str(policy.pulls) for policy in commits)} |" in page
+
+
+def test_the_pairs_on_the_cluster_page_are_what_is_needed() -> None:
+    """The fewest pairs with which c of them may differ, for the first c that is reached with probability 0.9."""
+    text = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
+    for pairs, most, rate in ((36_887, 0, 0.0), (321_002, 21, 0.5e-4), (2_382_684, 208, 0.8e-4)):
+        assert f"| {pairs:,} | {most} |" in text
+        assert intervals.upper_limit(most, pairs, 0.025) <= 1e-4 < intervals.upper_limit(most, pairs - 1, 0.025)
+        assert bdtr(most, pairs, rate) >= 0.9
+        if most:
+            fewer = first_true(partial(_passes, most - 1), most, pairs)
+            assert bdtr(most - 1, fewer, rate) < 0.9
+
+
+def _passes(mismatches: int, pairs: int) -> bool:
+    return intervals.upper_limit(mismatches, pairs, 0.025) <= 1e-4
 
 
 def test_every_policy_and_environment_has_its_page() -> None:

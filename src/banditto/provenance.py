@@ -44,6 +44,15 @@ def fingerprint() -> dict[str, str | None]:
     } | _libraries()
 
 
+def mismatch(expected: dict[str, str | None], found: dict[str, str | None], where: str) -> str | None:
+    """The line that says what is different elsewhere, None if nothing is."""
+    for name, value in expected.items():
+        if found.get(name) != value:
+            there = found.get(name) or "not installed"
+            return f"{name} is {there} on {where} and {value or 'not installed'} here: results would not be the same"
+    return None
+
+
 def _libraries() -> dict[str, str | None]:
     return {name: _installed(name) for name in LIBRARIES}
 

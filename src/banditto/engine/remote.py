@@ -21,7 +21,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
 from banditto.errors import BandittoError, WorkerError
-from banditto.provenance import fingerprint
+from banditto.provenance import fingerprint, mismatch
 
 logger = logging.getLogger(__name__)
 
@@ -66,25 +66,23 @@ class _Task:
                 call.future.set_exception(error)
 
 
-def mismatch(expected: dict[str, str | None], found: dict[str, str | None], where: str) -> str | None:
-    """The line that says what is different on a worker, None if nothing is."""
-    for name, value in expected.items():
-        if found.get(name) != value:
-            there = found.get(name) or "not installed"
-            return f"{name} is {there} on {where} and {value or 'not installed'} here: results would not be the same"
-    return None
+class Parcel:
+    """What travels: a plain object, because Dask looks into tuples and lists for calls and keys of its own."""
+
+    def __init__(self, expected: dict[str, str | None], calls: Sequence[tuple[Any, ...]]) -> None:
+        self.expected, self.calls = expected, calls
 
 
-def run_calls(expected: dict[str, str | None], calls: Sequence[tuple[Any, ...]]) -> tuple[list[Any], float]:
+def run_calls(parcel: Parcel) -> tuple[list[Any], float]:
     """What a worker is sent: the results of some calls, and the seconds that they took.
 
     Workers may join at any time, so each one is compared with the client whenever it works.
     """
-    wrong = mismatch(expected, fingerprint(), "a worker that joined")
+    wrong = mismatch(parcel.expected, fingerprint(), "a worker that joined")
     if wrong is not None:
         raise WorkerError(wrong)
     began = time.perf_counter()
-    results = [function(*arguments, **keywords) for function, arguments, keywords in calls]
+    results = [function(*arguments, **keywords) for function, arguments, keywords in parcel.calls]
     return results, time.perf_counter() - began
 
 
@@ -153,9 +151,9 @@ class ClusterExecutor(Executor):
 
     def _send_together(self, calls: list[_Call]) -> None:
         number, self._sent = self._sent, self._sent + 1
-        content = [(call.function, call.arguments, call.keywords) for call in calls]
+        parcel = Parcel(fingerprint(), [(call.function, call.arguments, call.keywords) for call in calls])
         try:
-            handle = self._client.submit(run_calls, fingerprint(), content, key=(self._run, number), pure=False)
+            handle = self._client.submit(run_calls, parcel, key=(self._run, number), pure=False)
         except Exception as error:  # what cannot be pickled, or a client that was closed
             _Task(calls, None).fail(_translated(error))
             return
