@@ -23,8 +23,8 @@ from banditto.cli.output import (
     write_together,
 )
 from banditto.cli.problems import problem_of
-from banditto.engine.ledger import FILE_NAME
 from banditto.cli.workers import Workers
+from banditto.engine.ledger import FILE_NAME
 from banditto.environment import Environment
 from banditto.errors import InvalidArgument
 from banditto.exact import open_unit
