@@ -17,6 +17,7 @@ import numpy as np
 from numba import njit
 
 from banditto.arrays import FloatArray, IntArray, WordArray
+from banditto.compiling import compiled
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
@@ -36,7 +37,7 @@ _RATIOS, _NEAR = 9, 32  # P(k) / P(mode) for k this near to it are made beforeha
 _CONSTANTS = _RATIOS + 2 * _NEAR + 1
 
 
-@njit(cache=True, forceinline=True)
+@compiled
 def _uniform(key: np.uint64, second: np.uint64, index: np.uint64) -> float:
     """The number at `index` of a stream, in [0, 1): the finaliser of SplitMix64 with a second key in its middle."""
     bits = key + index * _STEP
@@ -79,7 +80,7 @@ def _log_probability(k: float, n: float, p: float) -> float:
     return close + 0.5 * math.log(n / (k * rest)) - _HALF_LOG_TWO_PI
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _prepare(n: float, p: float, constants: FloatArray) -> None:
     """Write what all draws of Binomial(n, p), p <= 1/2, have in common."""
     if n * p < _SMALL:
@@ -113,7 +114,7 @@ def _prepare(n: float, p: float, constants: FloatArray) -> None:
         constants[_RATIOS + _NEAR - away] = ratio
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _inverted(n: float, constants: FloatArray, key: np.uint64, second: np.uint64, index: np.uint64) -> float:
     """By adding probabilities up from 0 until they exceed a uniform number."""
     u, k, probability = _uniform(key, second, index), 0.0, constants[0]
@@ -125,7 +126,7 @@ def _inverted(n: float, constants: FloatArray, key: np.uint64, second: np.uint64
     return k
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _accepted(k: float, v: float, n: float, p: float, constants: FloatArray) -> bool:
     """Whether v is below the ratio of the probabilities of k and of the mode."""
     distance, variance = abs(k - constants[5]), constants[6]
@@ -143,7 +144,7 @@ def _accepted(k: float, v: float, n: float, p: float, constants: FloatArray) -> 
     return bool(log <= _log_probability(k, n, p) - constants[8])
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _draw(
     n: float, p: float, constants: FloatArray, key: np.uint64, second: np.uint64, index: np.uint64, step: np.uint64
 ) -> float:
@@ -162,14 +163,14 @@ def _draw(
         index += step
 
 
-@njit(cache=True, forceinline=True, error_model="numpy")
+@compiled
 def _height(us: float, v: float, constants: FloatArray) -> float:
     """Where v lies under the hat, as a share of the probability of the mode."""
     height: float = v * constants[4] / (0.5 * constants[0] / (us * us) + constants[1])
     return height
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _proposals(
     places: WordArray, constants: FloatArray, key: np.uint64, second: np.uint64, out: tuple[FloatArray, ...]
 ) -> None:
@@ -199,37 +200,39 @@ def totals(
     ks, tails, heights = np.empty(rows), np.empty(rows), np.empty(rows)
     step = np.uint64(2 * rows * arms)
     for arm in range(arms):
-        flipped = means[arm] > 0.5
-        p = 1.0 - means[arm] if flipped else means[arm]
         most = pulls[:, arm].max()
-        n = float(most)
-        vectors = n * p >= _SMALL
-        if n > 0.0:
-            _prepare(n, p, constants)
-        size = 0
+        mean = means[arm]
+        n, p = float(most), min(mean, 1.0 - mean)
+        out[arm, :] = 0.0
+        base = first + np.uint64(2 * arm * rows)
+        size, rest = 0, 0
         for row in range(rows):
-            out[arm, row] = 0.0
-            place = first + np.uint64(2 * (arm * rows + row))
             count = pulls[row, arm]
-            if count == most and vectors:
-                chosen[size] = row
-                places[size] = place
-                size += 1
-            elif count > 0 and p > 0.0:
-                if count != most:
+            chosen[size] = row
+            places[size] = base + np.uint64(2 * row)
+            size += count == most
+            rest += count != most and count > 0
+        if n * p > 0.0:
+            _prepare(n, p, constants)
+            if n * p >= _SMALL:
+                _proposals(places[:size], constants, keys[0], keys[1], (ks, tails, heights))
+            for index in range(size):
+                k, sure = ks[index], n * p >= _SMALL
+                if sure and (tails[index] < 0.07 or heights[index] > constants[3]):
+                    sure = 0.0 <= k <= n
+                    sure = sure and _accepted(k, _height(tails[index], heights[index], constants), n, p, constants)
+                    places[index] += step  # of the second attempt
+                if not sure:
+                    k = _draw(n, p, constants, keys[0], keys[1], places[index], step)
+                out[arm, chosen[index]] = k
+        if rest > 0 and p > 0.0:
+            for row in range(rows):
+                count = pulls[row, arm]
+                if count != most and count > 0:
                     _prepare(float(count), p, others)
-                own = constants if count == most else others
-                out[arm, row] = _draw(float(count), p, own, keys[0], keys[1], place, step)
-        if vectors:
-            _proposals(places[:size], constants, keys[0], keys[1], (ks, tails, heights))
-        for index in range(size if vectors else 0):
-            k = ks[index]
-            if tails[index] < 0.07 or heights[index] > constants[3]:
-                fits = 0.0 <= k <= n
-                if not fits or not _accepted(k, _height(tails[index], heights[index], constants), n, p, constants):
-                    k = _draw(n, p, constants, keys[0], keys[1], places[index] + step, step)
-            out[arm, chosen[index]] = k
-        if flipped:
+                    place = base + np.uint64(2 * row)
+                    out[arm, row] = _draw(float(count), p, others, keys[0], keys[1], place, step)
+        if mean > 0.5:
             for row in range(rows):
                 out[arm, row] = float(pulls[row, arm]) - out[arm, row]
 
