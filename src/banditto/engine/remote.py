@@ -1,6 +1,6 @@
 """An executor over the workers of a Dask cluster, for many short calls.
 
-A block takes some milliseconds and a task costs a scheduler about one, so calls on the same study travel in groups that
+A block takes some milliseconds, and so does a scheduler for each task; so calls on the same study travel in groups that
 take a fraction of a second. Each group is one task with a key of its own, and each call has one future, which is
 settled once: a task that is run again, because its worker died, cannot be counted twice.
 
@@ -27,8 +27,8 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_TASK_SECONDS = 0.25  # long against what a task costs, short against the patience of whoever presses Ctrl-C
-_SCHEDULER_SECONDS = 0.001  # a task's cost for the scheduler: with many workers tasks must be longer
+_TASK_SECONDS = 0.5  # long against what a task costs, short against the patience of whoever presses Ctrl-C
+_SCHEDULER_SECONDS = 0.003  # what a task may cost the scheduler: with many workers tasks must be longer
 _AHEAD = 4  # tasks for each thread
 _MOST_CALLS_AHEAD = 2**16  # memory does not grow with the pairs, nor without bound with the workers
 _GATHERING_SECONDS = 0.005  # for which calls are collected before they are sent
