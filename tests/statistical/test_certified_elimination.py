@@ -72,6 +72,8 @@ def test_no_random_instance_breaks_the_promise() -> None:
 def test_the_grid_against_the_papers_constants() -> None:
     """36 problems: the guarantee holds in each, regret is lower in each, and 65 times lower in the geometric mean.
 
+    The rate at which pairs differ is above rho in none, at LEVEL for all of them together.
+
     Regrets are means over 1,024 pairs at a fixed seed; the mean ratio was 154 when this was written, the worst 2.1.
     """
     ratios = []
@@ -83,7 +85,7 @@ def test_the_grid_against_the_papers_constants() -> None:
                     ratio, _, certificate = certified.cell(arms, horizon, rho, gaps)
                     assert certificate.bound is not None
                     assert certificate.bound <= rho
-                    assert certificate.verdict == "PASS"
+                    assert_rate_at_most(certificate.mismatches, certificate.pairs, rho, LEVEL / 36)
                     ratios.append(ratio)
     assert len(ratios) == 36
     assert min(ratios) >= 1.0

@@ -57,6 +57,8 @@ class Seen(NamedTuple):
     @property
     def rank(self) -> float:
         """The share of pairs that differ, less one standard error: luck with few pairs counts for little."""
+        if not self.differing:
+            return -1.0 - self.pairs  # below all that ever differed; the longer it was looked at, the less is hoped for
         share = self.differing / self.pairs
         return share - math.sqrt((share + 1.0 / self.pairs) / self.pairs)
 
@@ -177,8 +179,8 @@ def _in_order(executor: Executor | None, calls: Sequence[tuple[Study, int, int, 
             future.cancel()
 
 
-def _by_rank(seen: Seen) -> tuple[float, Point]:
-    return -seen.rank, seen.point
+def _by_rank(seen: Seen) -> float:
+    return -seen.rank  # equals stay as they came: a space names the likely ones first
 
 
 def _distinct(points: Iterator[Point]) -> list[Point]:
