@@ -17,6 +17,7 @@ from benchmarks.measure import alternating, line, seconds
 
 MEANS = [0.9 - 0.05 * arm for arm in range(10)]
 WORKERS = 2
+PAIRS = 2048 * 1000  # about fifteen seconds of one core; eight times as many are a minute of two
 CHILD = """
 import banditto as bd, resource
 policy = bd.RandomThreshold(arms=3, horizon=10**6, rho=0.5)
@@ -72,15 +73,14 @@ def memory(dask: LocalDask) -> None:
 
 
 def main() -> None:
-    pairs = 2048 * round(16.0 / (seconds(lambda: certified(2048 * 60)) / 60))
     if (os.cpu_count() or 1) < WORKERS:
         print(f"        fewer than {WORKERS} cores: two processes cannot be faster than one here")
-    two_processes_against_one(pairs)
+    two_processes_against_one(PAIRS)
     # what Dask's workers remember of the last hour, to draw it, is no matter of ours
     os.environ["DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED"] = "False"
     with local_dask(WORKERS) as dask:
         memory(dask)
-        dask_against_processes(7 * pairs, dask)  # about a minute with two workers
+        dask_against_processes(8 * PAIRS, dask)
 
 
 if __name__ == "__main__":
