@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
@@ -19,7 +20,8 @@ import pytest
 import banditto as bd
 from banditto.engine import batched, rounds
 from banditto.engine.blocks import run_pairs
-from banditto.engine.pairs import PAIRS_PER_BLOCK, Moments, Study, study_of
+from banditto.engine.pairs import PAIRS_PER_BLOCK, Moments, Study, pseudo_regret, study_of
+from banditto.environment import Environment
 from banditto.errors import ContractError, WorkerError
 from banditto.noise import Noise
 from banditto.trajectory import SEQUENCE, start_digest, varints
@@ -93,6 +95,24 @@ def test_fewer_pairs_are_a_prefix_of_more(policy: Any, world: bd.Bernoulli, hori
     assert 0 < sum(steps) < len(steps)  # both kinds occur, so that the comparison means something
 
 
+@pytest.mark.parametrize("world", [bd.Bernoulli([0.6, 0.5, 0.4]), bd.Discrete.from_means([0.6, 0.5, 0.4])])
+def test_pairs_that_move_out_change_nothing_for_the_others(world: Environment) -> None:
+    """Some rows go on deciding long after most have gone; each draws what it would have drawn among all."""
+    policy = bd.MeanRounding(arms=3, horizon=10**10, rho=0.3)
+    what = study_of(policy, world, seed=3, noise_seed=None, horizon=None)
+    counts = batched.run_block(what, policy, 0, PAIRS_PER_BLOCK)
+    first, second = batched.executions(what, policy, 0)
+    diverged = np.zeros(PAIRS_PER_BLOCK, dtype=np.int64)
+    for batch in range(1, 100):
+        plans = first.advance(), second.advance()
+        one, two = (np.zeros_like(first.pulls) if plan is None else plan for plan in plans)
+        diverged[(diverged == 0) & (one != two).any(axis=1)] = batch
+    assert counts.mismatches == np.count_nonzero(diverged) > 20
+    assert counts.first_divergence == Counter(diverged[diverged > 0].tolist())
+    means = what.environment.means
+    assert counts.regret == Moments.of((pseudo_regret(first.pulls, means) + pseudo_regret(second.pulls, means)) / 2.0)
+
+
 def test_one_pair_looked_at_is_the_pair_that_was_counted() -> None:
     what = study()
     counts = batched.run_block(what, REPLICABLE, 0, PAIRS_PER_BLOCK)
@@ -102,7 +122,7 @@ def test_one_pair_looked_at_is_the_pair_that_was_counted() -> None:
     while second.advance() is not None:
         pass
     differ = np.flatnonzero((first.pulls != second.pulls).any(axis=1))
-    assert counts.mismatches > 0
+    assert counts.mismatches == differ.size > 0
     for pair in [*differ[:3].tolist(), 0, 17]:
         left, right = batched.pair_trajectories(what, REPLICABLE, pair)
         assert left.length == right.length == REPLICABLE.horizon
@@ -276,3 +296,26 @@ class Suicidal:
 
     def init(self, replicates: int) -> Any:
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_ctrl_c_stops_policies_that_choose_in_every_round() -> None:
+    """A real signal, and blocks that are compiled code for nearly all of their time."""
+    code = (
+        "import banditto as bd, signal\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # even if we run in the background
+        "def progress(done, total):\n"
+        "    print(done, flush=True)\n"
+        "world, size = bd.Bernoulli([0.9, 0.8]), dict(horizon=10**6, rho=0.1, pairs=10**6)\n"
+        "result = bd.certify(bd.UCB1(), world, progress=progress, **size)\n"
+        "print('kept', result.pairs, result.interrupted, flush=True)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    with process:
+        for line in process.stdout:
+            if int(line) >= 8:
+                break
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=60)
+    assert rest.splitlines()[-1].startswith("kept ")
+    assert rest.endswith("True\n")

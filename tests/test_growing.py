@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import random
@@ -531,3 +532,24 @@ def test_until_settled_on_the_command_line(tmp_path: Path) -> None:
     assert {key: value for key, value in json.loads(again.stdout).items() if key != "created"} == {
         key: value for key, value in printed.items() if key != "created"
     }
+
+
+def test_somebody_elses_file_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "blocks.jsonl").write_bytes(b"my notes, without an end of line")
+    with pytest.raises(ConflictError, match="is something else"):
+        bd.certify(bd.CertifiedElimination(arms=2, horizon=10**5, rho=0.2), WORLD, pairs=10, out=tmp_path)
+    assert (tmp_path / "blocks.jsonl").read_bytes() == b"my notes, without an end of line"
+
+
+def test_a_file_system_without_locks_is_used_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    fcntl = pytest.importorskip("fcntl")
+
+    def refuse(*arguments: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    policy = bd.CertifiedElimination(arms=2, horizon=10**5, rho=0.2)
+    assert bd.certify(policy, WORLD, pairs=10, out=tmp_path).pairs == 10
+    assert "cannot be locked (No locks available)" in caplog.text

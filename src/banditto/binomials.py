@@ -187,29 +187,36 @@ def _proposals(
 
 @njit(cache=True, error_model="numpy")
 def totals(
-    pulls: IntArray, means: FloatArray, keys: tuple[np.uint64, np.uint64], first: np.uint64, out: FloatArray
+    pulls: IntArray,
+    means: FloatArray,
+    keys: tuple[np.uint64, np.uint64],
+    first: np.uint64,
+    numbers: IntArray,
+    whole: int,
+    out: FloatArray,
 ) -> None:
     """One draw of Binomial(pulls, mean) for each (replicate, arm) into `out` (arm, replicate).
 
-    The words of replicate r and arm j begin at `first` + 2 (j R + r). Nearly always all that pull an arm do so
+    The words of replicate r and arm j begin at `first` + 2 (j R + r), where r is its number among all R that there were
+    at first (`numbers`, `whole`): a draw does not depend on who else is left. Nearly always all that pull an arm do so
     equally often: those draws are made together, the others one by one.
     """
     rows, arms = pulls.shape
     constants, others = np.empty(_CONSTANTS), np.empty(_CONSTANTS)
     chosen, places = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.uint64)
     ks, tails, heights = np.empty(rows), np.empty(rows), np.empty(rows)
-    step = np.uint64(2 * rows * arms)
+    step = np.uint64(2 * whole * arms)
     for arm in range(arms):
         most = pulls[:, arm].max()
         mean = means[arm]
         n, p = float(most), min(mean, 1.0 - mean)
         out[arm, :] = 0.0
-        base = first + np.uint64(2 * arm * rows)
+        base = first + np.uint64(2 * arm * whole)
         size, rest = 0, 0
         for row in range(rows):
             count = pulls[row, arm]
             chosen[size] = row
-            places[size] = base + np.uint64(2 * row)
+            places[size] = base + np.uint64(2 * numbers[row])
             size += count == most
             rest += count != most and count > 0
         if n * p > 0.0:
@@ -230,7 +237,7 @@ def totals(
                 count = pulls[row, arm]
                 if count != most and count > 0:
                     _prepare(float(count), p, others)
-                    place = base + np.uint64(2 * row)
+                    place = base + np.uint64(2 * numbers[row])
                     out[arm, row] = _draw(float(count), p, others, keys[0], keys[1], place, step)
         if mean > 0.5:
             for row in range(rows):

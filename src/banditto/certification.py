@@ -27,6 +27,7 @@ from banditto.environment import Environment
 from banditto.errors import InvalidArgument
 from banditto.exact import integer, open_unit
 from banditto.intervals import MOST_PAIRS, clopper_pearson, pairs_to_settle
+from banditto.noise import SCHEME
 from banditto.policy import AnyPolicy, Guarantee, Policy, RoundPolicy
 from banditto.protocol import Protocol
 from banditto.sequences import ConfidenceSequence
@@ -268,6 +269,7 @@ def identity_of(study: Study, protocol: Protocol) -> dict[str, Any]:
         "noise_seed": study.noise_seed,
         "environment": study.environment.to_dict(),
         "digest": protocol.digest,
+        "noise_scheme": SCHEME,
     }
 
 

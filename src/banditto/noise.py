@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from banditto.arrays import FloatArray, IntArray, WordArray
 from banditto.coins import address_key, philox_words
 from banditto.errors import InvalidArgument
 
+SCHEME = 2  # of noise: another one draws other rewards at the same address
 SIDES = ("first", "second")
 # Attempts at a draw read their words this many sizes of the call apart at most; as many are never rejected in a row.
 _ATTEMPTS = 64
@@ -42,13 +44,25 @@ class Sums:
 class Noise:
     """Fresh random numbers for one side of one block of pairs."""
 
-    __slots__ = ("_generator", "_keys", "_place")
+    __slots__ = ("_generator", "_keys", "_numbers", "_place", "_whole")
 
     def __init__(self, seed: int, side: int, block: int) -> None:
         key = address_key("banditto/noise/1", seed, SIDES[side], block)
         self._generator = np.random.Generator(np.random.SFC64(np.random.SeedSequence(key)))
         self._keys = np.uint64(key & 0xFFFF_FFFF_FFFF_FFFF), np.uint64(key >> 64)
         self._place = 0  # words of binomial draws that have been passed
+        self._numbers: IntArray | None = None  # of the replicates that are left; None while all are
+        self._whole = 0  # how many there were, once some have gone
+
+    def only(self, rows: IntArray, of: int) -> None:
+        """Draw for these rows alone, of so many up to now; each draws what it would have drawn with the others there.
+
+        Rows that have gone pull nothing: generators that draw in sequence skip them in any case.
+        """
+        if self._numbers is None:
+            self._numbers, self._whole = rows, of
+        else:
+            self._numbers = self._numbers[rows]
 
     def _places(self, size: int) -> np.uint64:
         """Where the words of the next `size` draws begin."""
@@ -62,7 +76,11 @@ class Noise:
 
         check_arms(pulls, len(means))
         totals = np.empty(pulls.shape[::-1], dtype=np.float64)
-        binomials.totals(pulls, np.array(means), self._keys, self._places(pulls.size), totals)
+        whole = self._whole or pulls.shape[0]
+        numbers = _ascending(whole) if self._numbers is None else self._numbers
+        binomials.totals(
+            *(pulls, np.array(means), self._keys, self._places(whole * len(means)), numbers, whole, totals)
+        )
         return totals.T
 
     def normal_totals(self, pulls: IntArray, means: Sequence[float], sigma: float) -> FloatArray:
@@ -148,6 +166,11 @@ def totals_by_arm(pulls: IntArray, arms: int, total: Callable[[int, int, int], F
             chosen = pulls[:, arm] == each
             totals[arm, chosen] = total(arm, each, int(np.count_nonzero(chosen)))
     return totals.T
+
+
+@lru_cache(maxsize=8)
+def _ascending(size: int) -> IntArray:
+    return np.arange(size, dtype=np.int64)
 
 
 def check_arms(pulls: IntArray, arms: int) -> None:

@@ -72,7 +72,7 @@ def certify(
     """
     from banditto import certification  # numerical libraries are loaded once there is work for them
 
-    workers = Workers.of(jobs, cluster)
+    workers = Workers.of(jobs, cluster, gpu)
     with collected_warnings() as warnings:
         world = _World(means, theta, actions, action_set, dimension, normalise, environment or "bernoulli")
         problem = problem_of(policy, world, horizon, rho, seed, gap)
@@ -98,7 +98,10 @@ def certify(
                     progress=progress,
                 )
         except KeyboardInterrupt:
-            sys.stderr.write("banditto: interrupted before the first block was finished; nothing to report\n")
+            what = "nothing to report"
+            if folder is not None and (folder / FILE_NAME).exists():
+                what = "finished pairs are kept, and the same command goes on from there"
+            sys.stderr.write(f"banditto: interrupted before there was a result; {what}\n")
             raise
         content = certificate.to_dict() | {"warnings": warnings} | provenance()
         if folder is not None:

@@ -19,8 +19,12 @@ class Workers(NamedTuple):
     address: str | None
 
     @classmethod
-    def of(cls, jobs: str | None, cluster: str | None) -> Workers:
-        """From flags, of which one is enough; the environment's jobs give way to either."""
+    def of(cls, jobs: str | None, cluster: str | None, gpu: bool = False) -> Workers:
+        """From flags, of which one is enough; the environment's jobs give way to any."""
+        if gpu and cluster is not None:
+            raise InvalidArgument("cluster", cluster, "none with --gpu, which plays on this machine")
+        if gpu and jobs is None:
+            return cls(1, None)
         if cluster is None:
             text = (os.environ.get("BANDITTO_JOBS") or "1") if jobs is None else jobs
             return cls(parameters.count(text, "jobs"), None)

@@ -73,8 +73,9 @@ class Execution:
 
     def keep(self, rows: IntArray) -> None:
         """Go on with these rows alone."""
-        self.state, self.pulls = taken(self.state, rows), taken(self.pulls, rows)
+        self._noise.only(rows, self.pulls.shape[0])
         self._coins = self._coins.only(rows)
+        self.state, self.pulls = taken(self.state, rows), taken(self.pulls, rows)
         self.spent = None if self.spent is None else taken(self.spent, rows)
 
 

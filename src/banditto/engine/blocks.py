@@ -1,7 +1,8 @@
 """Many blocks on any executor, merged in the order of their numbers.
 
 Results are the same for any executor, any number of workers and any order in which blocks finish. On Ctrl-C no new
-block is started, those under way are finished, and what is complete from the first block on is kept.
+block is started, those that workers have under way are finished (this process drops its own), and what is complete from
+the first block on is kept.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 from banditto.engine import batched, placed
 from banditto.engine.ledger import Ledger
@@ -100,7 +102,8 @@ def run_pairs(
                 waiting.pop(following - 1, None)
                 report(counts.pairs, pairs)
         except KeyboardInterrupt:
-            logger.warning("interrupted: finishing the blocks under way (Ctrl-C again to leave them)")
+            if waiting:
+                logger.warning("interrupted: finishing the blocks under way (Ctrl-C again to leave them)")
             counts = _finished(state, waiting, workers, ledger, enough)
             return Outcome(counts if ledger is None else ledger.counts, interrupted=True)
         except BrokenExecutor:
@@ -164,7 +167,6 @@ class _Workers:
 
     def __init__(self, executor: Executor, queued: int) -> None:
         self.executor = executor
-        self._others = set(multiprocessing.active_children())
         self._queued = queued
 
     @property
@@ -173,14 +175,21 @@ class _Workers:
         return int(getattr(self.executor, "queued", self._queued))
 
     def submit(self, call: Callable[..., PairCounts], *arguments: Any) -> Future[PairCounts]:
+        if isinstance(self.executor, _Inline):  # starts no process; held back, Ctrl-C would be lost in compiled code
+            return self.executor.submit(call, *arguments)
         return submitted(self.executor, call, *arguments)
 
     def abandon(self) -> None:
-        """Do not wait for blocks that nobody will read."""
-        if isinstance(self.executor, ProcessPoolExecutor):
-            for process in set(multiprocessing.active_children()) - self._others:
+        """Do not wait for blocks that nobody will read; an executor that the caller brought is left alone."""
+        others = _pools.get(self.executor)
+        if others is not None:
+            for process in set(multiprocessing.active_children()) - others:
                 process.terminate()
             self.executor.shutdown(wait=False, cancel_futures=True)
+
+
+# Pools of ours, with the processes that were there before them.
+_pools: WeakKeyDictionary[Executor, set[multiprocessing.process.BaseProcess]] = WeakKeyDictionary()
 
 
 @contextmanager
@@ -194,7 +203,9 @@ def _workers(jobs: int, executor: Executor | None) -> Iterator[_Workers]:
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         raise WorkerError(WORKER_DIED)  # a worker is importing a script that has no guard
     context = multiprocessing.get_context("spawn")  # the same on every system, and safe with threads
+    others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_ignore_interrupts)
+    _pools[pool] = others
     workers = _Workers(pool, jobs * _QUEUED_PER_WORKER)
     try:
         yield workers
@@ -219,8 +230,9 @@ def _interrupts_held() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, set())
     try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -199,8 +199,14 @@ class _DeviceNoise(Noise):
         place = self._device
         rows, arms = pulls.shape
         totals = place.cupy.empty((arms, rows))
-        first = self._places(rows * arms)
+        known = self._numbers is not None and option is not True  # draws for each element have no replicates
+        whole = self._whole if known else rows
+        first = self._places(whole * arms)
         threads = min(rows * arms, _THREADS * _BLOCKS)
-        place.launch(kernel, threads, pulls, *place.steps(pulls), means, option, rows, arms, *self._keys, first, totals)
+        which = (self._numbers, whole) if known else (np.uintp(0), whole)  # a null pointer: all of them
+        place.launch(
+            *(kernel, threads, pulls, *place.steps(pulls), means, option, rows, arms),
+            *(*self._keys, first, *which, totals),
+        )
         drawn: FloatArray = totals.T
         return drawn

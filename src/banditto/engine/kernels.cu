@@ -121,11 +121,12 @@ struct Law {  // of draws with one count and probability, which is at most 1/2
     }
 };
 
-// One draw for each (replicate, arm); `means` has `arms` entries or, with `each`, one for every element. A thread goes
-// on to its next element as soon as an attempt is accepted: no thread waits for its neighbours' rejections.
+// One draw for each (replicate, arm); `means` has `arms` entries or, with `each`, one for every element. `numbers` are the
+// replicates' places among the `whole` that there were at first; null: all are there. A thread goes on to its next element
+// as soon as an attempt is accepted: no thread waits for its neighbours' rejections.
 extern "C" __global__ void binomial_totals(const int_t *pulls, int_t row_step, int_t arm_step, const double *means,
                                            bool each, int_t rows, int_t arms, word_t key, word_t second, word_t first,
-                                           double *out) {
+                                           const int_t *numbers, int_t whole, double *out) {
     const int_t size = rows * arms, stride = (int_t)gridDim.x * blockDim.x;
     int_t element = (int_t)blockIdx.x * blockDim.x + threadIdx.x;
     int_t arm = element / rows, row = element - arm * rows;
@@ -143,11 +144,11 @@ extern "C" __global__ void binomial_totals(const int_t *pulls, int_t row_step, i
             const double p = flipped ? 1.0 - mean : mean;
             open = count > 0.0 && p > 0.0;
             if (count != law.n || p != law.p) law.prepare(count, p);
-            index = first + 2 * (word_t)element;
+            index = first + 2 * (word_t)(arm * whole + (numbers ? numbers[row] : row));
         }
         if (open) {
             k = law.few ? law.inverted(uniform(key, second, index)) : law.attempt(key, second, index);
-            index += 2 * (word_t)size;
+            index += 2 * (word_t)(whole * arms);
         }
         if (k >= 0.0) {
             out[element] = flipped ? law.n - k : k;
@@ -164,13 +165,14 @@ extern "C" __global__ void binomial_totals(const int_t *pulls, int_t row_step, i
 
 extern "C" __global__ void normal_totals(const int_t *pulls, int_t row_step, int_t arm_step, const double *means,
                                          double sigma, int_t rows, int_t arms, word_t key, word_t second, word_t first,
-                                         double *out) {
+                                         const int_t *numbers, int_t whole, double *out) {
     const int_t size = rows * arms, stride = (int_t)gridDim.x * blockDim.x;
     for (int_t element = (int_t)blockIdx.x * blockDim.x + threadIdx.x; element < size; element += stride) {
         const int_t arm = element / rows, row = element - arm * rows;
         const double n = (double)pulls[row * row_step + arm * arm_step];
-        const double radius = sqrt(-2.0 * log(1.0 - uniform(key, second, first + 2 * (word_t)element)));
-        const double angle = 2.0 * uniform(key, second, first + 2 * (word_t)element + 1);
+        const word_t index = first + 2 * (word_t)(arm * whole + (numbers ? numbers[row] : row));
+        const double radius = sqrt(-2.0 * log(1.0 - uniform(key, second, index)));
+        const double angle = 2.0 * uniform(key, second, index + 1);
         out[element] = n * means[arm] + sigma * sqrt(n) * (radius * cospi(angle));
     }
 }

@@ -9,6 +9,7 @@ refused, because nobody could say what was counted.
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
@@ -34,6 +35,7 @@ logger = logging.getLogger(__name__)
 
 FILE_NAME = "blocks.jsonl"
 FORMAT = 1
+_BEGINNING = b'{"ledger":'
 _SECONDS_BETWEEN_SYNCS = 1.0
 
 
@@ -161,6 +163,8 @@ class Ledger:
         self._file.seek(0)
         for number, line in enumerate(self._file, start=1):
             if not line.endswith(b"\n"):
+                if number == 1 and not (line.startswith(_BEGINNING) or _BEGINNING.startswith(line)):
+                    raise ConflictError(f"{self.path} is something else: remove the file, or choose another folder")
                 logger.warning("%s: the last line was not finished; its block is played again", self.path.name)
                 return
             try:
@@ -223,7 +227,10 @@ def _opened(path: Path) -> BinaryIO:
             return file
         try:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.EACCES):
+                logger.warning("%s cannot be locked (%s): let no other process use it", path.name, error.strerror)
+                return file
             file.close()
             raise ConflictError(f"{path} is in use by another process: wait for it, or choose another folder") from None
         try:

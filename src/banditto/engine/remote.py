@@ -111,7 +111,8 @@ class ClusterExecutor(Executor):
             raise WorkerError(_CLOSED)
         future: Future[T] = Future()
         call = _Call(future, fn, args, kwargs)
-        if self._pace is not None and not self._pace[0].alike(call):
+        pace = self._pace
+        if pace is not None and not pace[0].alike(call):
             self._pace = None
         future.add_done_callback(self._cancelled)
         self._gathered.append(call)
@@ -128,9 +129,10 @@ class ClusterExecutor(Executor):
 
     def _group(self) -> int:
         """Calls in a task; one, as long as nobody knows how long they take."""
-        if self._pace is None:
+        pace = self._pace  # another thread may change it
+        if pace is None:
             return 1
-        wanted = max(_TASK_SECONDS, _SCHEDULER_SECONDS * self._threads) / max(self._pace[1], 1e-6)
+        wanted = max(_TASK_SECONDS, _SCHEDULER_SECONDS * self._threads) / max(pace[1], 1e-6)
         return max(1, min(int(wanted), _MOST_CALLS_AHEAD // (_AHEAD * self._threads)))
 
     def _send(self) -> None:
@@ -187,7 +189,8 @@ class ClusterExecutor(Executor):
             if not task.under_way:
                 task.under_way = True
                 for call in task.calls:
-                    call.future.set_running_or_notify_cancel()
+                    if not call.future.done():
+                        call.future.set_running_or_notify_cancel()
 
     def _cancelled(self, future: Future[Any]) -> None:
         if future.cancelled() and not self._sweeping:
@@ -223,7 +226,8 @@ class ClusterExecutor(Executor):
                 since = time.monotonic()
                 logger.warning("no workers are left: waiting %g seconds for others", self._patience)
             elif time.monotonic() - since > self._patience:
-                for task in self._tasks.values():
+                tasks, self._tasks = list(self._tasks.values()), {}
+                for task in tasks:
                     task.fail(WorkerError(f"no workers were left for {self._patience:g} seconds"))
 
 
