@@ -33,6 +33,35 @@ def register_namespace(kind: type, module: Any) -> None:
     _modules[kind] = module
 
 
+def within(values: FloatArray, cut: Any) -> BoolArray:
+    """Which entries (R, K) lie at most `cut` below the largest of their row; one that is -inf never does."""
+    xp = namespace(values)
+    if xp is not np and hasattr(xp, "within"):
+        found: BoolArray = xp.within(values, cut)  # on a GPU in one pass
+        return found
+    stays: BoolArray = xp.max(values, axis=-1, keepdims=True) - values <= cut
+    return stays
+
+
+def times(mask: BoolArray, number: int) -> IntArray:
+    """The number where a mask is true, else 0."""
+    xp = namespace(mask)
+    product: IntArray = (
+        xp.times(mask, number) if xp is not np and hasattr(xp, "times") else xp.astype(mask, xp.int64) * number
+    )
+    return product
+
+
+def counted(mask: BoolArray) -> IntArray:
+    """How many entries of each row of a mask (R, K) are true; shape (R, 1)."""
+    xp = namespace(mask)
+    if xp is not np and hasattr(xp, "counted"):
+        found: IntArray = xp.counted(mask)
+        return found
+    numbers: IntArray = xp.sum(xp.astype(mask, xp.int64), axis=-1, keepdims=True)
+    return numbers
+
+
 def changed(value: Any, change: Callable[[Any], Any]) -> Any:
     """An array, or a state (NamedTuple, possibly of others), with its arrays changed."""
     if isinstance(value, tuple):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from banditto.arrays import BoolArray, FloatArray, IntArray, namespace
+from banditto.arrays import BoolArray, FloatArray, IntArray, counted, namespace, times
 from banditto.exact import integer
 
 
@@ -48,8 +48,7 @@ def plan(race: Race, pulls: int, favourites: BoolArray | None = None) -> IntArra
     """
     xp = namespace(race.active)
     if race.all_testing:
-        equal: IntArray = xp.astype(race.active, xp.int64) * pulls
-        return equal
+        return times(race.active, pulls)
     if not bool(xp.any(race.remaining > 0)):
         return None
     eligible = race.active if favourites is None else favourites
@@ -81,7 +80,7 @@ def after(race: Race, totals: FloatArray, stays: BoolArray, pulls: int, followin
         all_testing = race.all_testing and 0 < following * active.shape[1] <= int(xp.min(remaining))
     else:
         active = stays
-        several = xp.sum(xp.astype(active, xp.int64), axis=-1, keepdims=True)
+        several = counted(active)
         totals = xp.where(active, totals, xp.asarray(-xp.inf))
     if not all_testing:
         testing = _testing(several, remaining, following)

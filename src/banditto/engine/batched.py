@@ -54,15 +54,16 @@ class Execution:
         plan = self._policy.plan(self.state)
         if plan is None:
             raise ContractError(f"{self._policy.name} ended before its pulls added up to {horizon}")
+        xp = namespace(plan)
         self.pulls += plan
-        largest = int(plan.max())
+        largest = int(xp.max(plan))
         self._at_most += largest * self._policy.arms
         wanted = plan
         if largest <= 0 or self._at_most >= horizon:  # before that nobody can have come to the end
-            spent = self.spent = self.pulls.sum(axis=1)
-            if largest <= 0 or plan.min() < 0 or spent.max() > horizon:
+            spent = self.spent = xp.sum(self.pulls, axis=1)
+            if largest <= 0 or int(xp.min(plan)) < 0 or int(xp.max(spent)) > horizon:
                 raise ContractError(f"{self._policy.name} planned no pulls, or more than the horizon of {horizon}")
-            self._done = int(spent.min()) == horizon
+            self._done = int(xp.min(spent)) == horizon
             if self._done:
                 return plan
             # totals of pulls that end the horizon decide nothing: do not draw them

@@ -101,6 +101,26 @@ class _Standard:
         """The array in another type."""
         return array.astype(dtype, copy=False)
 
+    def within(self, values: Any, cut: Any) -> Any:
+        """Which entries lie at most `cut` below the largest of their row."""
+        rows, arms = values.shape
+        found = self._cupy.empty((rows, arms), dtype=self.bool)
+        cuts = self._cupy.broadcast_to(self._cupy.asarray(cut, dtype=self._cupy.float64), (rows, 1))
+        steps = *self._place.steps(values), self._place.steps(cuts)[0]
+        self._place.launch("within", rows, values, *steps[:2], cuts, steps[2], rows, arms, found)
+        return found
+
+    def times(self, mask: Any, number: int) -> Any:
+        """The number where a mask is true, else 0."""
+        return self._cupy.where(mask, number, 0)
+
+    def counted(self, mask: Any) -> Any:
+        """How many entries of each row are true."""
+        rows, arms = mask.shape
+        found = self._cupy.empty((rows, 1), dtype=self._cupy.int64)
+        self._place.launch("count_bool", rows, mask, *self._place.steps(mask), rows, arms, found)
+        return found
+
     def concat(self, arrays: Sequence[Any], axis: int = 0) -> Any:
         """The arrays joined."""
         return self._cupy.concatenate(arrays, axis=axis)
@@ -130,7 +150,10 @@ class _Standard:
         return self._reduced("all", array, axis, keepdims)
 
     def _reduced(self, name: str, array: Any, axis: int | None, keepdims: bool) -> Any:
-        if axis not in (-1, 1) or array.ndim != 2 or name not in _REDUCED.get(array.dtype.name, ()):
+        known = array.ndim == 2 and name in _REDUCED.get(array.dtype.name, ())
+        if known and axis is None and not keepdims:
+            array, axis, known = self._reduced(name, array, 1, False), None, False  # row by row first
+        if not known or axis not in (-1, 1):
             return getattr(self._cupy, name)(array, axis=axis, keepdims=keepdims)
         rows, arms = array.shape
         out = self._cupy.empty((rows, 1) if keepdims else rows, dtype=array.dtype)

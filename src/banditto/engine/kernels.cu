@@ -198,3 +198,19 @@ ROWS(min_int64, int_t, int_t, *value, found = *value < found ? *value : found)
 ROWS(sum_int64, int_t, int_t, 0, found += *value)
 ROWS(any_bool, bool, bool, false, found |= *value)
 ROWS(all_bool, bool, bool, true, found &= *value)
+ROWS(count_bool, bool, int_t, 0, found += *value)
+
+// Which entries lie at most a cut below the largest of their row; `found` is in replicate-major order, as CuPy's are.
+extern "C" __global__ void within(const double *values, int_t row_step, int_t arm_step, const double *cuts,
+                                  int_t cut_step, int_t rows, int_t arms, bool *found) {
+    const int_t row = (int_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) return;
+    const double *value = values + row * row_step;
+    const double cut = cuts[row * cut_step];
+    double leader = *value;
+    for (int_t arm = 1; arm < arms; arm++) {
+        const double other = value[arm * arm_step];
+        leader = other > leader ? other : leader;
+    }
+    for (int_t arm = 0; arm < arms; arm++) found[row * arms + arm] = leader - value[arm * arm_step] <= cut;
+}

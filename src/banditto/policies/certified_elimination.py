@@ -22,7 +22,7 @@ import numpy as np
 
 from banditto import aiming, certified, confidence
 from banditto.aiming import Aim
-from banditto.arrays import BoolArray, FloatArray, IntArray, namespace
+from banditto.arrays import BoolArray, FloatArray, IntArray, counted, namespace, within
 from banditto.certified import EXPLORATION_UNIT, Cut, Plan
 from banditto.coins import Coins
 from banditto.errors import InvalidArgument
@@ -121,23 +121,21 @@ class CertifiedElimination(Replicable):
             stays = xp.where(state.choosing, chosen, stays)
         decided = state.testing | state.choosing
         active = stays if bool(xp.all(decided)) else state.active & (stays | ~decided)
-        several = xp.sum(xp.astype(active, xp.int64), axis=-1, keepdims=True)
+        several = counted(active)
         return self._opened(state.batch + 1, active, several, state.remaining - state.each * state.several)
 
     def _survivors(self, state: State, values: FloatArray, coins: Coins) -> Any:
         """Who stays after a test: the leader alone if it leads by more than one cut, else all within the other."""
         xp = namespace(values)
         pulls, commit, eliminate = self.schedule.batch(state.batch)
-        behind = xp.max(values, axis=-1, keepdims=True) - values  # (R, K)
         cut = pulls * commit.low + xp.asarray(coins.uniform("commit", state.batch)) * (pulls * commit.width)
-        near = behind <= cut  # the leader, and whom it does not lead by more than the cut
-        alone = xp.sum(xp.astype(near, xp.int64), axis=-1, keepdims=True) == 1  # (R, 1)
-        stays = near | (state.active & ~alone)
+        near = within(values, cut)  # the leader, and whom it does not lead by more than the cut
+        stays = near | (state.active & (counted(near) > 1))
         if eliminate is not None:
             cut = pulls * eliminate.low + xp.asarray(coins.uniform("threshold", state.batch)) * (
                 pulls * eliminate.width
             )
-            stays = stays & (behind <= cut)
+            stays = stays & within(values, cut)
         return stays
 
     def _choice_noise(self, state: State, coins: Coins, xp: Any) -> Any:

@@ -23,7 +23,7 @@ from decimal import Decimal
 from typing import ClassVar, NamedTuple
 
 from banditto import confidence, elimination
-from banditto.arrays import BoolArray, FloatArray, IntArray, namespace
+from banditto.arrays import BoolArray, FloatArray, IntArray, namespace, within
 from banditto.coins import Coins
 from banditto.elimination import Race
 from banditto.exact import precise, written
@@ -91,8 +91,7 @@ class MeanRounding(Replicable):
         offsets = [xp.asarray(coins.uniform("grid", race.batch, arm)) for arm in range(self.arms)]
         u = xp.concat(offsets, axis=1)  # (R, K), shared
         rounded = xp.floor(totals / batch.cell + u) - u  # rounded mean / alpha - 1/2
-        best = xp.max(rounded, axis=-1, keepdims=True)  # (R, 1)
-        moved = elimination.after(race, totals, best - rounded <= batch.cut, batch.pulls, following.pulls)
+        moved = elimination.after(race, totals, within(rounded, batch.cut), batch.pulls, following.pulls)
         if not race.all_testing:
             rounded = xp.where(race.testing, rounded, state.rounded)
         return State(moved, xp.where(moved.active, rounded, xp.asarray(-xp.inf)))

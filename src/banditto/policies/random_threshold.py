@@ -20,7 +20,7 @@ from decimal import Decimal
 from typing import ClassVar
 
 from banditto import confidence, elimination
-from banditto.arrays import FloatArray, IntArray, namespace
+from banditto.arrays import FloatArray, IntArray, namespace, within
 from banditto.coins import Coins
 from banditto.elimination import Race
 from banditto.exact import precise, written
@@ -67,9 +67,8 @@ class RandomThreshold(Replicable):
         xp = namespace(totals)
         batch, following = self.schedule.batch(state.batch), self.schedule.batch(state.batch + 1)
         totals = state.totals + totals  # (R, K), -inf where dropped
-        leader = xp.max(totals, axis=-1, keepdims=True)  # (R, 1)
         cut = batch.low + xp.asarray(coins.uniform("threshold", state.batch)) * batch.span  # (R, 1), shared
-        return elimination.after(state, totals, leader - totals <= cut, batch.pulls, following.pulls)
+        return elimination.after(state, totals, within(totals, cut), batch.pulls, following.pulls)
 
     # -- its constants and what they promise ---------------------------------------------------------------
 
