@@ -18,6 +18,7 @@ from numba import njit
 
 from banditto.arrays import FloatArray, IntArray, WordArray
 from banditto.compiling import compiled
+from banditto.saddlepoint import log_probability
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
@@ -25,14 +26,6 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 _ONE = np.uint64(1)
 _SMALL = 10.0  # expected successes below which inversion is used
-_HALF_LOG_TWO_PI = 0.9189385332046727418
-# log k! - (k + 1/2) log k + k - log(2 pi)/2, which the series gives from 16 on; at 0 never used
-_STIRLING = np.array(
-    [
-        0.0,
-        *(math.lgamma(k + 1.0) - (k + 0.5) * math.log(k) + k - _HALF_LOG_TWO_PI for k in range(1, 16)),
-    ]
-)
 _RATIOS, _NEAR = 9, 32  # P(k) / P(mode) for k this near to it are made beforehand
 _CONSTANTS = _RATIOS + 2 * _NEAR + 1
 
@@ -44,40 +37,6 @@ def _uniform(key: np.uint64, second: np.uint64, index: np.uint64) -> float:
     bits = ((bits ^ (bits >> _S30)) * _FIRST) ^ second
     bits = (bits ^ (bits >> _S27)) * _SECOND
     return np.float64((bits ^ (bits >> _S31)) >> _S11) * 2.0**-53
-
-
-@njit(cache=True, error_model="numpy")
-def _stirling(x: float) -> float:
-    """The error of Stirling's formula for log x!, x a positive integer."""
-    if x < 16.0:
-        return float(_STIRLING[int(x)])
-    y = 1.0 / x
-    z = y * y
-    return y * (1.0 / 12.0 - z * (1.0 / 360.0 - z * (1.0 / 1260.0 - z * (1.0 / 1680.0))))
-
-
-@njit(cache=True, error_model="numpy")
-def _deviance(x: float, mean: float) -> float:
-    """x log(x / mean) + mean - x, to full precision when the two are close."""
-    v = (x - mean) / (x + mean)
-    z = v * v
-    if z > 0.0025:
-        return x * math.log(x / mean) + mean - x
-    # the next term is below 1e-19 of the first
-    series = 1.0 / 3.0 + z * (1.0 / 5.0 + z * (1.0 / 7.0 + z * (1.0 / 9.0 + z * (1.0 / 11.0 + z * (1.0 / 13.0)))))
-    return v * ((x - mean) + 2.0 * x * z * series)
-
-
-@njit(cache=True, error_model="numpy")
-def _log_probability(k: float, n: float, p: float) -> float:
-    """log P(Binomial(n, p) = k)."""
-    if k == 0.0:
-        return n * math.log1p(-p)
-    if k == n:
-        return n * math.log(p)
-    rest = n - k
-    close = _stirling(n) - _stirling(k) - _stirling(rest) - _deviance(k, n * p) - _deviance(rest, n * (1.0 - p))
-    return close + 0.5 * math.log(n / (k * rest)) - _HALF_LOG_TWO_PI
 
 
 @compiled
@@ -100,7 +59,7 @@ def _prepare(n: float, p: float, constants: FloatArray) -> None:
     constants[5] = mode
     constants[6] = variance
     constants[7] = 0.5 * variance - 1.0  # how far from the mode the squeeze holds
-    constants[8] = _log_probability(mode, n, p)
+    constants[8] = log_probability(mode, n, p)
     ratio, odds = 1.0, p / (1.0 - p)
     constants[_RATIOS + _NEAR] = 1.0
     for away in range(1, _NEAR + 1):  # upwards from the mode, each from the one before
@@ -141,7 +100,7 @@ def _accepted(k: float, v: float, n: float, p: float, constants: FloatArray) -> 
             return True
         if log > middle + slack:
             return False
-    return bool(log <= _log_probability(k, n, p) - constants[8])
+    return bool(log <= log_probability(k, n, p) - constants[8])
 
 
 @compiled
@@ -185,6 +144,15 @@ def _proposals(
         heights[place] = _uniform(key, second, places[place] + _ONE)
 
 
+@compiled
+def _zeros(counts: IntArray) -> int:
+    """How many counts are zero."""
+    found = 0
+    for row in range(counts.size):
+        found += counts[row] == 0
+    return found
+
+
 @njit(cache=True, error_model="numpy")
 def totals(
     pulls: IntArray,
@@ -203,43 +171,54 @@ def totals(
     """
     rows, arms = pulls.shape
     constants, others = np.empty(_CONSTANTS), np.empty(_CONSTANTS)
-    chosen, places = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.uint64)
+    chosen, doubtful = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.int64)
+    places = np.empty(rows, dtype=np.uint64)
     ks, tails, heights = np.empty(rows), np.empty(rows), np.empty(rows)
     step = np.uint64(2 * whole * arms)
     for arm in range(arms):
-        most = pulls[:, arm].max()
+        least, most = pulls[:, arm].min(), pulls[:, arm].max()
         mean = means[arm]
         n, p = float(most), min(mean, 1.0 - mean)
         out[arm, :] = 0.0
         base = first + np.uint64(2 * arm * whole)
-        size, rest = 0, 0
-        for row in range(rows):
-            count = pulls[row, arm]
-            chosen[size] = row
-            places[size] = base + np.uint64(2 * numbers[row])
-            size += count == most
-            rest += count != most and count > 0
         if n * p > 0.0:
+            size = rows
+            if least == most:
+                for row in range(rows):
+                    places[row] = base + np.uint64(2 * numbers[row])
+                    chosen[row] = row
+            else:
+                size = 0
+                for row in range(rows):
+                    places[size] = base + np.uint64(2 * numbers[row])
+                    chosen[size] = row
+                    size += pulls[row, arm] == most
             _prepare(n, p, constants)
             if n * p >= _SMALL:
                 _proposals(places[:size], constants, keys[0], keys[1], (ks, tails, heights))
-            for index in range(size):
-                k, sure = ks[index], n * p >= _SMALL
-                if sure and (tails[index] < 0.07 or heights[index] > constants[3]):
-                    sure = 0.0 <= k <= n
-                    sure = sure and _accepted(k, _height(tails[index], heights[index], constants), n, p, constants)
-                    places[index] += step  # of the second attempt
-                if not sure:
-                    k = _draw(n, p, constants, keys[0], keys[1], places[index], step)
-                out[arm, chosen[index]] = k
-        if rest > 0 and p > 0.0:
-            for row in range(rows):
-                count = pulls[row, arm]
-                if count != most and count > 0:
-                    _prepare(float(count), p, others)
-                    place = base + np.uint64(2 * numbers[row])
-                    out[arm, row] = _draw(float(count), p, others, keys[0], keys[1], place, step)
-        if mean > 0.5:
+                again = 0  # no branch here either: which of them need a second look cannot be foretold
+                for index in range(size):
+                    out[arm, chosen[index]] = ks[index]
+                    doubtful[again] = index
+                    again += tails[index] < 0.07 or heights[index] > constants[3]
+                for number in range(again):
+                    index = doubtful[number]
+                    k = ks[index]
+                    height = _height(tails[index], heights[index], constants)
+                    if not (0.0 <= k <= n and _accepted(k, height, n, p, constants)):
+                        place = places[index] + step
+                        out[arm, chosen[index]] = _draw(n, p, constants, keys[0], keys[1], place, step)
+            else:
+                for index in range(size):
+                    out[arm, chosen[index]] = _draw(n, p, constants, keys[0], keys[1], places[index], step)
+            if 0 < least < most or (least == 0 and size + _zeros(pulls[:, arm]) < rows):
+                for row in range(rows):
+                    count = pulls[row, arm]
+                    if count != most and count > 0:
+                        _prepare(float(count), p, others)
+                        place = base + np.uint64(2 * numbers[row])
+                        out[arm, row] = _draw(float(count), p, others, keys[0], keys[1], place, step)
+        if mean > 0.5 and most > 0:
             for row in range(rows):
                 out[arm, row] = float(pulls[row, arm]) - out[arm, row]
 

@@ -44,15 +44,23 @@ class Sums:
 class Noise:
     """Fresh random numbers for one side of one block of pairs."""
 
-    __slots__ = ("_generator", "_keys", "_numbers", "_place", "_whole")
+    __slots__ = ("_key", "_keys", "_made", "_numbers", "_place", "_whole")
 
     def __init__(self, seed: int, side: int, block: int) -> None:
         key = address_key("banditto/noise/1", seed, SIDES[side], block)
-        self._generator = np.random.Generator(np.random.SFC64(np.random.SeedSequence(key)))
+        self._key = key
+        self._made: np.random.Generator | None = None
         self._keys = np.uint64(key & 0xFFFF_FFFF_FFFF_FFFF), np.uint64(key >> 64)
         self._place = 0  # words of binomial draws that have been passed
         self._numbers: IntArray | None = None  # of the replicates that are left; None while all are
         self._whole = 0  # how many there were, once some have gone
+
+    @property
+    def _generator(self) -> np.random.Generator:
+        """NumPy's generator for what has no sampler of its own; made when it is needed, because that takes a while."""
+        if self._made is None:
+            self._made = np.random.Generator(np.random.SFC64(np.random.SeedSequence(self._key)))
+        return self._made
 
     def only(self, rows: IntArray, of: int) -> None:
         """Draw for these rows alone, of so many up to now; each draws what it would have drawn with the others there.

@@ -21,7 +21,7 @@ from banditto.policy import BatchedPolicy
 from banditto.trajectory import Run, Trajectory
 
 # Pairs are moved out when this share of those in play has finished: earlier it would cost more than it saves.
-_WORTH_MOVING = 0.2
+_WORTH_MOVING = 0.5
 
 
 class Execution:
