@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 SCHEMES = ("tcp", "tls")
 DEFAULT_PATIENCE = 600.0
-_ANSWER_SECONDS = 5.0
+_ANSWER_SECONDS = 10.0  # busy machines are slow to answer
 _LOGGERS = ("distributed", "distributed.client")
 
 

@@ -86,8 +86,7 @@ def device() -> Device:
 class _Standard:
     """CuPy under the names of the array standard, with reductions over few arms by kernels of our own.
 
-    CuPy's reductions give every replicate a group of threads, which wait for most of their time; they take five times
-    as long.
+    CuPy's reductions give every replicate a group of threads, which wait for most of their time.
     """
 
     def __init__(self, place: Device) -> None:
