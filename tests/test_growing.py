@@ -513,7 +513,7 @@ def test_conflicts_have_their_exit_code_and_one_line(tmp_path: Path) -> None:
     assert json.loads(other.stderr)["code"] == "conflict"
     assert "noise seed" in json.loads(other.stderr)["message"]
     assert {path.name: path.read_bytes() for path in Path(folder).iterdir()} == files
-    fcntl = pytest.importorskip("fcntl")
+    fcntl = pytest.importorskip("fcntl", reason="locks are for systems that have fcntl")
     with (Path(folder) / FILE_NAME).open("rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         busy = banditto(*CERTIFY, "--pairs", "900", "--out", folder)
@@ -544,7 +544,7 @@ def test_somebody_elses_file_is_left_alone(tmp_path: Path) -> None:
 def test_a_file_system_without_locks_is_used_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    fcntl = pytest.importorskip("fcntl")
+    fcntl = pytest.importorskip("fcntl", reason="locks are for systems that have fcntl")
 
     def refuse(*arguments: object) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
