@@ -18,7 +18,7 @@ from benchmarks.measure import alternating, line, seconds
 
 MEANS = [0.9 - 0.05 * arm for arm in range(10)]
 WORKERS = 2
-PAIRS = 2048 * 3000  # about sixteen seconds of one core, of which starting two processes takes half of one
+PAIRS = 2048 * 5000  # about half a minute of one core; to start two processes takes about a second
 CHILD = """
 import banditto as bd, resource
 policy = bd.RandomThreshold(arms=3, horizon=10**6, rho=0.5)
@@ -86,7 +86,7 @@ def main() -> None:
     os.environ["DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED"] = "False"
     with local_dask(WORKERS) as dask:
         memory(dask)
-        dask_against_processes(7 * PAIRS, dask)  # about a minute with two workers
+        dask_against_processes(4 * PAIRS, dask)  # about a minute with two workers
 
 
 if __name__ == "__main__":

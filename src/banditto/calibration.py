@@ -17,7 +17,7 @@ from banditto.attacks.attacking import DEFAULT_BUDGET, Attack, AttackProgress, W
 from banditto.catalogue import protocol_of
 from banditto.certification import MOST_JOBS, certify
 from banditto.coins import LARGEST_SEED
-from banditto.engine.blocks import shared_workers
+from banditto.engine.workers import shared_workers
 from banditto.environment import Environment
 from banditto.errors import InvalidArgument
 from banditto.exact import integer

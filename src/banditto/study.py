@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from banditto.catalogue import protocol_of
 from banditto.certification import MOST_JOBS, Certificate, certify, checked_rho, identity_of
-from banditto.engine.blocks import shared_workers, submitted
 from banditto.engine.curves import Curve, regret_curve
 from banditto.engine.pairs import Study, study_of
 from banditto.engine.watching import PairView, watch_pair
+from banditto.engine.workers import shared_workers, submitted
 from banditto.environment import Environment
 from banditto.errors import InvalidArgument, MissingExtra
 from banditto.exact import integer, open_unit

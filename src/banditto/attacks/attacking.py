@@ -16,7 +16,7 @@ from banditto.attacks.search import Space, search
 from banditto.catalogue import rewards_of
 from banditto.certification import MOST_JOBS, Certificate, certify, checked_rho
 from banditto.coins import LARGEST_SEED
-from banditto.engine.blocks import shared_workers
+from banditto.engine.workers import shared_workers
 from banditto.errors import InvalidArgument
 from banditto.exact import integer, open_unit, real
 from banditto.intervals import MOST_PAIRS

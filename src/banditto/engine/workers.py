@@ -1,0 +1,176 @@
+"""The processes that play blocks: this one, a pool of ours, or an executor that the caller brought.
+
+A block takes some milliseconds, and to send one costs a part of that; so blocks travel together, in tasks of a tenth of
+a second.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
+
+from banditto.engine.pairs import PairCounts, Study
+from banditto.errors import WorkerError
+
+T = TypeVar("T")
+
+# Tasks that may wait: enough to keep workers busy, few enough that memory does not grow with the pairs.
+_QUEUED_PER_WORKER = 4
+_QUEUED_ELSEWHERE = 64
+_TASK_SECONDS = 0.1  # long against what it costs to send a task, short for whoever presses Ctrl-C
+_MOST_BLOCKS = 256
+
+WORKER_DIED = (
+    "a worker process died (killed, or out of memory). Workers import the main script again: in a script, put the call"
+    " under `if __name__ == '__main__':`, or use jobs=1"
+)
+
+
+class Played(NamedTuple):
+    """The blocks of one task, and the seconds that they took."""
+
+    blocks: list[PairCounts]
+    seconds: float
+
+
+Parts = Sequence[tuple[int, int]]  # blocks, each by its first pair and how many pairs to keep
+Play = Callable[[Study, Parts], Played]
+
+
+def submitted(executor: Executor, call: Callable[..., T], *arguments: Any) -> Future[T]:
+    """Send a call to an executor.
+
+    A worker is started by a submission and inherits the signal mask: Ctrl-C, which reaches the whole process group,
+    then cannot end a worker while it still imports. The parent gets a blocked signal a moment later.
+    """
+    with _interrupts_held():
+        return executor.submit(call, *arguments)
+
+
+class _Inline(Executor):
+    """Runs each call at once, in this process."""
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        future: Future[T] = Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
+class Share(NamedTuple):
+    """One block of a task, which may have several."""
+
+    task: Future[Played]
+    place: int
+    workers: Workers
+
+    def result(self) -> PairCounts:
+        """The block, once its task is done."""
+        played = self.task.result()
+        self.workers.pace = played.seconds / len(played.blocks)
+        return played.blocks[self.place]
+
+    def cancel(self) -> None:
+        """Cancel the whole task, unless it is under way."""
+        self.task.cancel()
+
+
+class Workers:
+    """An executor, how many tasks may wait in it, and the processes that are ours to end."""
+
+    def __init__(self, executor: Executor, tasks: int) -> None:
+        self.executor = executor
+        self.pace: float | None = None  # seconds for a block, once one has been played
+        self._tasks = tasks
+        # One that says how many calls may wait puts them together by itself.
+        self._groups = not isinstance(executor, _Inline) and not hasattr(executor, "queued")
+
+    @property
+    def queued(self) -> int:
+        """Blocks that may wait; an executor that knows better says so itself, and may change its mind."""
+        return int(getattr(self.executor, "queued", self._tasks * self._group()))
+
+    def together(self, left: int) -> int:
+        """How many of the blocks left go into the next task: fewer towards the end, so that workers end together."""
+        return max(1, min(self._group(), left // self._tasks))
+
+    def _group(self) -> int:
+        if not self._groups or self.pace is None:
+            return 1
+        return max(1, min(_MOST_BLOCKS, int(_TASK_SECONDS / max(self.pace, 1e-6))))
+
+    def submit(self, play: Play, study: Study, parts: Parts) -> list[Share]:
+        """Send some blocks as one task."""
+        if isinstance(self.executor, _Inline):  # starts no process; held back, Ctrl-C would be lost in compiled code
+            task = self.executor.submit(play, study, parts)
+        else:
+            task = submitted(self.executor, play, study, parts)
+        return [Share(task, place, self) for place in range(len(parts))]
+
+    def abandon(self) -> None:
+        """Do not wait for blocks that nobody will read; an executor that the caller brought is left alone."""
+        others = _pools.get(self.executor)
+        if others is not None:
+            for process in set(multiprocessing.active_children()) - others:
+                process.terminate()
+            self.executor.shutdown(wait=False, cancel_futures=True)
+
+
+# Pools of ours, with the processes that were there before them.
+_pools: WeakKeyDictionary[Executor, set[multiprocessing.process.BaseProcess]] = WeakKeyDictionary()
+
+
+@contextmanager
+def workers_for(jobs: int, executor: Executor | None) -> Iterator[Workers]:
+    """Those that a caller asked for; a pool of ours is ended afterwards."""
+    if executor is not None:
+        yield Workers(executor, _QUEUED_ELSEWHERE)
+        return
+    if jobs == 1:
+        yield Workers(_Inline(), 1)
+        return
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise WorkerError(WORKER_DIED)  # a worker is importing a script that has no guard
+    context = multiprocessing.get_context("spawn")  # the same on every system, and safe with threads
+    others = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_ignore_interrupts)
+    _pools[pool] = others
+    workers = Workers(pool, jobs * _QUEUED_PER_WORKER)
+    try:
+        yield workers
+    except BaseException:
+        workers.abandon()
+        raise
+    pool.shutdown()
+
+
+@contextmanager
+def shared_workers(jobs: int, executor: Executor | None) -> Iterator[Executor | None]:
+    """One pool for several runs in a row; None for a single job."""
+    if executor is not None or jobs == 1:
+        yield executor
+        return
+    with workers_for(jobs, None) as workers:
+        yield workers.executor
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, set())
+    try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _ignore_interrupts() -> None:
+    """In a worker: the parent decides when to stop."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
