@@ -1,0 +1,209 @@
+"""A claim of the paper as one number: what is predicted, how it is measured, and which verdict follows.
+
+A rule is fixed before anything is measured. It says what the theory predicts and the smallest error that the experiment
+would notice; the verdict is a function of the rule and the measured interval alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from banditto.errors import ContractError
+
+Verdict = Literal["agrees", "disagrees", "not testable"]
+
+
+# -- rules ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Near:
+    """A figure that theory gives, such as an exponent.
+
+    It agrees when the whole interval is within half the detectable effect. A figure that is off by the whole effect
+    then cannot agree as well, in whichever direction.
+    """
+
+    predicted: float
+    detectable: float
+
+    def agrees(self, low: float, high: float) -> bool:
+        """Whether a measured interval agrees."""
+        return self.predicted - self.detectable / 2.0 <= low <= high <= self.predicted + self.detectable / 2.0
+
+    def text(self) -> str:
+        """The prediction in words."""
+        return f"{self.predicted:g}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtMost:
+    """A bound from above: it agrees when the whole interval is below it; a figure `detectable` above it does not."""
+
+    predicted: float
+    detectable: float
+
+    def agrees(self, low: float, high: float) -> bool:
+        """Whether a measured interval agrees."""
+        return high <= self.predicted
+
+    def text(self) -> str:
+        """The prediction in words."""
+        return f"at most {self.predicted:g}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtLeast:
+    """A bound from below: it agrees when the whole interval is above it; a figure `detectable` below it does not."""
+
+    predicted: float
+    detectable: float
+
+    def agrees(self, low: float, high: float) -> bool:
+        """Whether a measured interval agrees."""
+        return low >= self.predicted
+
+    def text(self) -> str:
+        """The prediction in words."""
+        return f"at least {self.predicted:g}"
+
+
+Rule = Near | AtMost | AtLeast
+
+
+@dataclass(frozen=True, kw_only=True)
+class Untestable:
+    """A claim that no experiment of ours can decide, and why."""
+
+    why: str
+
+
+# -- what is measured -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """Points of a chart, with bars where they have an interval, or a line of the theory."""
+
+    label: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+    theory: bool = False  # a line without points
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chart:
+    """What a claim's figure shows; axes are named with their units."""
+
+    x_label: str
+    y_label: str
+    curves: tuple[Curve, ...]
+    x_log: bool = True
+    y_log: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """One figure, with an interval at the 95% level unless the claim says otherwise, and what can be drawn of it."""
+
+    value: float
+    interval: tuple[float, float]
+    detail: str = ""  # what was seen on the way, in a sentence
+    chart: Chart | None = None
+
+    @classmethod
+    def exactly(cls, value: float, detail: str = "", chart: Chart | None = None) -> Measured:
+        """A figure without noise: a count, or a computation."""
+        return cls(value=value, interval=(value, value), detail=detail, chart=chart)
+
+
+class Effort(NamedTuple):
+    """How much to measure: the quick version is for a coffee, the full one for a paper."""
+
+    quick: bool
+
+    def choose(self, quick: int, full: int) -> int:
+        """One of two sizes."""
+        return quick if self.quick else full
+
+
+# -- claims -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """One row of the report."""
+
+    name: str  # such as theorem-4-horizon; what is before the last part names a group that `only` takes as well
+    place: str  # where the paper says it; "beyond" if it does not
+    statement: str  # in our words
+    quantity: str  # what the numbers are, with their unit
+    experiment: str  # what is run
+    rule: Rule | Untestable
+    measure: Callable[[Effort], Measured] | None
+    reason: str = ""  # for those who wonder why a row disagrees
+    seconds: tuple[float, float] = (1.0, 10.0)  # of one core, quick and full: for the estimate
+
+    def __post_init__(self) -> None:
+        if isinstance(self.rule, Untestable) != (self.measure is None):
+            raise ContractError(f"claim {self.name}: what is measured has a rule, what is not testable has none")
+        if not isinstance(self.rule, Untestable) and not self.rule.detectable > 0.0:
+            raise ContractError(f"claim {self.name}: the detectable effect must be positive")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A claim and what was found."""
+
+    claim: Claim
+    measured: Measured | None
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def verdict(self) -> Verdict:
+        """A function of the rule and the interval alone."""
+        rule = self.claim.rule
+        if isinstance(rule, Untestable) or self.measured is None:
+            return "not testable"
+        low, high = self.measured.interval
+        if math.isnan(low) or math.isnan(high):
+            raise ContractError(f"claim {self.claim.name}: the interval is not a number")
+        return "agrees" if rule.agrees(low, high) else "disagrees"
+
+    @property
+    def explanation(self) -> str:
+        """What a reader should know beside the figures."""
+        rule = self.claim.rule
+        if isinstance(rule, Untestable):
+            return rule.why
+        parts = [] if self.measured is None else [self.measured.detail]
+        if self.verdict == "disagrees":
+            parts.append(self.claim.reason or "No reason is known: treat it as a bug until one is found.")
+        return " ".join(part for part in parts if part)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        claim, rule = self.claim, self.claim.rule
+        testable = not isinstance(rule, Untestable)
+        found: Mapping[str, Any] = {"measured": None, "interval": None}
+        if self.measured is not None:
+            found = {"measured": self.measured.value, "interval": list(self.measured.interval)}
+        return {
+            "name": claim.name,
+            "place": claim.place,
+            "statement": claim.statement,
+            "quantity": claim.quantity,
+            "experiment": claim.experiment,
+            "relation": {Near: "near", AtMost: "at most", AtLeast: "at least"}.get(type(rule)),
+            "predicted": None if isinstance(rule, Untestable) else rule.predicted,
+            **found,
+            "detectable": None if isinstance(rule, Untestable) else rule.detectable,
+            "verdict": self.verdict,
+            "explanation": self.explanation,
+            "seconds": round(self.seconds, 3) if testable else None,
+        }

@@ -1,0 +1,131 @@
+"""All claims, measured: `reproduce`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
+from dataclasses import dataclass
+from typing import Any
+
+from banditto.certification import MOST_JOBS
+from banditto.engine.workers import WORKER_DIED, shared_workers, submitted
+from banditto.errors import WorkerError
+from banditto.exact import integer
+from banditto.reproduction.catalogue import chosen, claim_of
+from banditto.reproduction.claims import Claim, Effort, Measured, Row, Untestable, Verdict
+from banditto.text import html_table, short, text_table
+
+SCHEMA_VERSION = 1
+HEADER = ("claim", "place", "quantity", "predicted", "measured", "interval", "detectable", "verdict")
+
+Progress = Callable[[str, int, int], None]
+Timed = tuple[str, Measured, float]  # a claim's name, what was measured, and seconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduction:
+    """What was found for each claim."""
+
+    rows: tuple[Row, ...]
+    quick: bool
+
+    def count(self, verdict: Verdict) -> int:
+        """How many rows have this verdict."""
+        return sum(row.verdict == verdict for row in self.rows)
+
+    def summary(self) -> str:
+        """One line."""
+        names: tuple[Verdict, ...] = ("agrees", "disagrees", "not testable")
+        words = {"agrees": "agree", "disagrees": "disagree", "not testable": "not testable"}
+        return f"{len(self.rows)} claims: " + ", ".join(f"{self.count(name)} {words[name]}" for name in names)
+
+    def table(self) -> str:
+        """A line per claim, and under it the reasons of those that disagree."""
+        text = text_table(HEADER, [cells(row) for row in self.rows])
+        others = [f"{row.claim.name}: {row.explanation}" for row in self.rows if row.verdict != "agrees"]
+        return "\n".join([text, "", self.summary(), *([""] if others else []), *others])
+
+    def _repr_html_(self) -> str:
+        return html_table(HEADER, [cells(row) for row in self.rows])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: a list of claims with name, statement, predicted, measured, interval, detectable and verdict."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "quick": self.quick,
+            "claims": [row.to_dict() for row in self.rows],
+        }
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """A row as text."""
+    rule = row.claim.rule
+    if isinstance(rule, Untestable) or row.measured is None:
+        found = ("", "", "", "")
+    else:
+        low, high = row.measured.interval
+        between = "exact" if low == high else f"{short(low)} to {short(high)}"
+        found = (rule.text(), short(row.measured.value), between, short(rule.detectable))
+    return (row.claim.name, row.claim.place, row.claim.quantity, *found, row.verdict)
+
+
+def expected_seconds(claims: Sequence[Claim], quick: bool, jobs: int) -> float:
+    """About how long it will take."""
+    each = [claim.seconds[0 if quick else 1] for claim in claims if claim.measure is not None]
+    return max(sum(each) / jobs, max(each, default=0.0))
+
+
+def reproduce(
+    *,
+    quick: bool = True,
+    only: str | None = None,
+    jobs: int = 1,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> Reproduction:
+    """Measure the paper's claims.
+
+    Every theorem, lemma and remark of *Replicable Bandits* is one row or several: what theory predicts, what was
+    measured, and whether they agree. Coins and noise are fixed, so that two calls give the same figures; times, which
+    some claims are about, differ.
+    """
+    claims = chosen(only)
+    jobs = integer(jobs, "jobs", 1, MOST_JOBS)
+    report = progress or (lambda label, done, total: None)
+    rows: dict[str, Row] = {claim.name: Row(claim=claim, measured=None) for claim in claims if claim.measure is None}
+    # the long ones first, so that no worker is left with one at the end
+    open_ones = [claim for claim in claims if claim.measure is not None]
+    waiting = sorted(open_ones, key=lambda claim: -claim.seconds[0 if quick else 1])
+    report("claims", len(rows), len(claims))
+    with shared_workers(jobs, executor) as workers:
+        for name, measured, seconds in _measured(waiting, Effort(quick), workers):
+            rows[name] = Row(claim=claim_of(name), measured=measured, seconds=seconds)
+            report("claims", len(rows), len(claims))
+    return Reproduction(rows=tuple(rows[claim.name] for claim in claims), quick=quick)
+
+
+def _measured(claims: Sequence[Claim], effort: Effort, workers: Executor | None) -> Iterator[Timed]:
+    """Each claim's measurement as it comes."""
+    if workers is None:
+        for claim in claims:
+            yield measure(claim.name, effort)
+        return
+    futures: list[Future[Timed]] = [submitted(workers, measure, claim.name, effort) for claim in claims]
+    try:
+        for future in as_completed(futures):
+            yield future.result()
+    except BrokenExecutor:
+        raise WorkerError(WORKER_DIED) from None
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def measure(name: str, effort: Effort) -> Timed:
+    """One claim; this is what a worker is sent."""
+    claim = claim_of(name)
+    assert claim.measure is not None
+    began = time.perf_counter()
+    found = claim.measure(effort)
+    return name, found, time.perf_counter() - began
