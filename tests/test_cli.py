@@ -543,6 +543,14 @@ BAD: dict[str, dict[str, tuple[dict[str, str | None], str, str]]] = {
             "an empty set (no action satisfies all rows)",
         ),
     },
+    "reproduce": {
+        "unknown claim": ({"only": "theorem-99"}, "--only", "theorem-99"),
+        "empty claim": ({"only": ""}, "--only", "''"),
+        "bad jobs": ({"jobs": "0"}, "--jobs", "0"),
+        **CLUSTER,
+        "empty output": ({"out": ""}, "--out", "''"),
+        "output is a file": ({"out": __file__}, "--out", __file__),
+    },
     "policies": {},
 }
 DESIGN_FILES: dict[str, str | bytes] = {
@@ -569,14 +577,15 @@ def write_design_files(folder: Path) -> None:
 
 
 # what takes no value can have no bad one; `certify` refuses bad values of its argument in the rows above
-VALUELESS = {"--json", "--quiet", "-q", "--help", "-h", "--normalise", "--until-settled", "--gpu"}
+VALUELESS = {"--json", "--quiet", "-q", "--help", "-h", "--normalise", "--until-settled", "--gpu", "--quick"}
 
 
 def command(change: dict[str, str | None], policy: str = "random-threshold", verb: str = "certify") -> list[str]:
     good: dict[str, str | None] = {
-        **{"attack": ATTACK, "calibrate": ATTACK, "plan": PLAN, "design": {}}.get(verb, GOOD)
+        **{"attack": ATTACK, "calibrate": ATTACK, "plan": PLAN, "design": {}, "reproduce": {}}.get(verb, GOOD)
     }
-    named = {"policies": policy, "": None} if verb == "compare" else {"": "arms.csv" if verb == "design" else policy}
+    first: str | None = {"design": "arms.csv", "reproduce": None}.get(verb, policy)
+    named = {"policies": policy, "": None} if verb == "compare" else {"": first}
     options = {**good, **named, **change}
     first = options.pop("")
     flags = [x for name, value in options.items() if value is not None for x in (f"--{name}", value)]

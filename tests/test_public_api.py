@@ -128,6 +128,10 @@ SIGNATURES = {
         "arm: 'int' = 0, sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None, constants: 'Constants' = "
         "'certified') -> 'RoundedMean'"
     ),
+    "reproduce": (
+        "(*, quick: 'bool' = False, only: 'str | None' = None, jobs: 'int' = 1, executor: 'Executor | None' = None, "
+        "progress: 'Progress | None' = None) -> 'Reproduction'"
+    ),
     "samples_needed": (
         "(*, tau: 'float', delta: 'float', rho: 'float', sigma: 'float' = 0.5, rewards: 'RewardKind | None' = "
         "None, constants: 'Constants' = 'certified') -> 'int'"
@@ -138,7 +142,7 @@ SIGNATURES = {
     ),
 }
 TYPES = {"ActionSet", "Attack", "Calibration", "Certificate", "Coins", "Design", "Comparison", "Guarantee", "Protocol"}
-TYPES |= {"TrialPlan"}
+TYPES |= {"Reproduction", "TrialPlan"}
 ERRORS = {
     *("BandittoError", "ConflictError", "ContractError", "InvalidArgument", "MissingExtra", "ShortHorizonWarning"),
     "WorkerError",
@@ -167,6 +171,7 @@ def test_every_name_can_be_used_twice() -> None:
         assert isinstance(bd.certify(policy, world, pairs=10), bd.Certificate)
         assert isinstance(bd.attack(policy, pairs_budget=1000), bd.Attack)
         assert isinstance(bd.calibrate(policy, pairs_budget=1000), bd.Calibration)
+        assert isinstance(bd.reproduce(quick=True, only="definition-1-explore-then-commit"), bd.Reproduction)
         assert isinstance(bd.plan(arms=2, gap=0.4, rho=0.5), bd.TrialPlan)
         assert bd.certify(bd.UCB1(), world, horizon=100, rho=0.1, pairs=3).pairs == 3
         ordinary: list[Any] = [

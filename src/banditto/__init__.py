@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from banditto.policies import *
     from banditto.policy import Guarantee
     from banditto.protocol import Protocol
+    from banditto.reproduction import Reproduction, reproduce
     from banditto.rounding import replicable_mean, samples_needed
     from banditto.study import Comparison, compare
 
@@ -59,6 +60,7 @@ _PLACES = {
     "InvalidArgument": "banditto.errors",
     "MissingExtra": "banditto.errors",
     "Protocol": "banditto.protocol",
+    "Reproduction": "banditto.reproduction",
     "ShortHorizonWarning": "banditto.errors",
     "TrialPlan": "banditto.planning",
     "WorkerError": "banditto.errors",
@@ -73,6 +75,7 @@ _PLACES = {
     "policy_of": "banditto.catalogue",
     "protocol_of": "banditto.catalogue",
     "replicable_mean": "banditto.rounding",
+    "reproduce": "banditto.reproduction",
     "samples_needed": "banditto.rounding",
     "watch_pair": "banditto.engine.watching",
 } | {
@@ -97,6 +100,7 @@ __all__ = [
     "MissingExtra",
     "Protocol",
     "ReplicableLeastSquares",
+    "Reproduction",
     "ShortHorizonWarning",
     "TrialPlan",
     "WorkerError",
@@ -112,6 +116,7 @@ __all__ = [
     "policy_of",
     "protocol_of",
     "replicable_mean",
+    "reproduce",
     "samples_needed",
     "watch_pair",
 ]

@@ -22,7 +22,7 @@ from banditto.errors import InvalidArgument, ShortHorizonWarning
 _OPTIONS = {
     *("means", "environment", "horizon", "rho", "gap", "pairs", "rounds", "policies", "seed", "noise_seed"),
     *("confidence", "jobs", "out", "accuracy", "action_set", "dimension", "pulls", "plot", "normalise"),
-    *("theta", "actions", "arms", "pairs_budget", "regret", "resolve", "by", "save"),
+    *("theta", "actions", "arms", "pairs_budget", "regret", "resolve", "by", "save", "only"),
 }
 _ARGUMENTS = {"policy": "POLICY", "protocol": "POLICY", "study": "STUDY", "address": "--cluster"}
 
@@ -112,8 +112,8 @@ def progress_bars(quiet: bool) -> Iterator[Callable[[str, int, int], None] | Non
                 # what an earlier run left there is not speed
                 tasks[label] = bars.add_task(escape(label[:32]), total=None, completed=done, rate="")
             speed = bars.tasks[tasks[label]].speed
-            drawing = total <= 5 and label.startswith("drawing")
-            rate = "" if speed is None or drawing else f"{speed:,.0f} pairs/s"
+            few = label.startswith("drawing") or label == "claims"  # which are not counted in pairs
+            rate = "" if speed is None or few else f"{speed:,.0f} pairs/s"
             bars.update(tasks[label], completed=done, total=total, rate=rate)
 
         yield show

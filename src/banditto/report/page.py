@@ -35,13 +35,21 @@ pre { background: var(--code); padding: .7rem .9rem; overflow: auto; max-height:
 code { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 .PASS { color: var(--good); font-weight: 600; } .FAIL { color: var(--bad); font-weight: 600; }
 .INCONCLUSIVE { color: var(--open); font-weight: 600; }
+.agrees { color: var(--good); font-weight: 600; } .disagrees { color: var(--bad); font-weight: 600; }
+.not.testable { color: var(--open); font-weight: 600; }
+.claim { border-top: 1px solid var(--line); padding: .3rem 0 1rem; }
+.claim h3 { font-size: 1rem; margin: 1rem 0 .2rem; }
+.claim figure { max-width: 34rem; }
 .note { border-left: 3px solid var(--open); padding: .3rem .8rem; margin: .8rem 0; }
 @media print { body { max-width: none; } figure { break-inside: avoid; } }
 """
 
 
 class Picture(NamedTuple):
-    """A figure in its four looks (theme, size) as SVG, with what a reader who cannot see it is told."""
+    """A figure in its looks (theme, size) as SVG, with what a reader who cannot see it is told.
+
+    Where one size is enough there are the wide ones alone; without a heading it stands in somebody else's section.
+    """
 
     heading: str
     alternative: str
@@ -102,7 +110,9 @@ def picture(figure: Picture) -> str:
             (small, "light", "narrow"),
             (dark, "dark", "wide"),
         )
+        if (theme, size) in figure.looks
     )
     image = f'<img src="{data("light", "wide")}" alt="{escape(figure.alternative)}">'
     caption = f"<figcaption>{escape(figure.caption)}</figcaption>"
-    return f"{heading(2, figure.heading)}<figure><picture>{sources}{image}</picture>{caption}</figure>"
+    above = heading(2, figure.heading) if figure.heading else ""
+    return f"{above}<figure><picture>{sources}{image}</picture>{caption}</figure>"

@@ -33,9 +33,9 @@ def power_law(x: Sequence[float], y: Sequence[float], confidence: float = CONFID
     The interval is Student's, from the scatter around the line: it covers noise in the points and a lack of fit that
     looks like noise, such as the steps of batch sizes that are powers of a base.
     """
-    logs = np.log(np.asarray([x, y], dtype=np.float64))
-    if logs.shape[1] < 3 or not np.isfinite(logs).all():
+    if len(x) < 3 or not min(*x, *y) > 0.0:
         raise ValueError("a slope with an interval needs three positive points")
+    logs = np.log(np.asarray([x, y], dtype=np.float64))
     u, v = logs - logs.mean(axis=1, keepdims=True)
     spread = float(np.sum(u * u))
     slope = float(np.sum(u * v)) / spread

@@ -29,6 +29,7 @@ class Reproduction:
 
     rows: tuple[Row, ...]
     quick: bool
+    interrupted: bool = False
 
     def count(self, verdict: Verdict) -> int:
         """How many rows have this verdict."""
@@ -39,6 +40,11 @@ class Reproduction:
         names: tuple[Verdict, ...] = ("agrees", "disagrees", "not testable")
         words = {"agrees": "agree", "disagrees": "disagree", "not testable": "not testable"}
         return f"{len(self.rows)} claims: " + ", ".join(f"{self.count(name)} {words[name]}" for name in names)
+
+    @property
+    def unexplained(self) -> tuple[Row, ...]:
+        """Those that disagree for no known reason."""
+        return tuple(row for row in self.rows if row.verdict == "disagrees" and not row.claim.reason)
 
     def table(self) -> str:
         """A line per claim, and under it the reasons of those that disagree."""
@@ -54,6 +60,7 @@ class Reproduction:
         return {
             "schema_version": SCHEMA_VERSION,
             "quick": self.quick,
+            "interrupted": self.interrupted,
             "claims": [row.to_dict() for row in self.rows],
         }
 
@@ -78,7 +85,7 @@ def expected_seconds(claims: Sequence[Claim], quick: bool, jobs: int) -> float:
 
 def reproduce(
     *,
-    quick: bool = True,
+    quick: bool = False,
     only: str | None = None,
     jobs: int = 1,
     executor: Executor | None = None,
@@ -88,7 +95,8 @@ def reproduce(
 
     Every theorem, lemma and remark of *Replicable Bandits* is one row or several: what theory predicts, what was
     measured, and whether they agree. Coins and noise are fixed, so that two calls give the same figures; times, which
-    some claims are about, differ.
+    some claims are about, differ. `quick` takes a few minutes of one core; `only` names a claim or a group of claims.
+    After Ctrl-C the claims that were finished are there.
     """
     claims = chosen(only)
     jobs = integer(jobs, "jobs", 1, MOST_JOBS)
@@ -98,11 +106,16 @@ def reproduce(
     open_ones = [claim for claim in claims if claim.measure is not None]
     waiting = sorted(open_ones, key=lambda claim: -claim.seconds[0 if quick else 1])
     report("claims", len(rows), len(claims))
-    with shared_workers(jobs, executor) as workers:
-        for name, measured, seconds in _measured(waiting, Effort(quick), workers):
-            rows[name] = Row(claim=claim_of(name), measured=measured, seconds=seconds)
-            report("claims", len(rows), len(claims))
-    return Reproduction(rows=tuple(rows[claim.name] for claim in claims), quick=quick)
+    interrupted = False
+    try:
+        with shared_workers(jobs, executor) as workers:
+            for name, measured, seconds in _measured(waiting, Effort(quick), workers):
+                rows[name] = Row(claim=claim_of(name), measured=measured, seconds=seconds)
+                report("claims", len(rows), len(claims))
+    except KeyboardInterrupt:
+        interrupted = True
+    finished = tuple(rows[claim.name] for claim in claims if claim.name in rows)
+    return Reproduction(rows=finished, quick=quick, interrupted=interrupted)
 
 
 def _measured(claims: Sequence[Claim], effort: Effort, workers: Executor | None) -> Iterator[Timed]:

@@ -1,0 +1,71 @@
+"""The chart of a claim: measured points with their bars, and the line that theory predicts."""
+
+from __future__ import annotations
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from banditto.report.style import DARK, LIGHT, Look, legend_below, legend_height, new_figure, policy_style
+from banditto.reproduction.claims import Chart, Curve
+
+WIDTH = 5.6  # inches; one size for all screens
+CHART_LOOKS = {("light", "wide"): Look(LIGHT, WIDTH), ("dark", "wide"): Look(DARK, WIDTH)}
+_HEIGHT = 3.1
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_FEW_DECADES = 1.0
+
+
+def claim_figure(chart: Chart, look: Look) -> Figure:
+    """Points have shapes and colours of their own; lines of the theory are dashed and grey."""
+    labels = [curve.label for curve in chart.curves]
+    figure = new_figure(look, _HEIGHT + legend_height(look, labels))
+    axes = figure.subplots()
+    number = 0
+    for curve in chart.curves:
+        if curve.theory:
+            axes.plot(curve.x, curve.y, color=look.theme.ink, alpha=0.65, linestyle=(0, (5, 3)), label=curve.label)
+        else:
+            _points(axes, curve, look, number)
+            number += 1
+    if chart.x_log:
+        _logarithmic(axes, "x")
+    if chart.y_log:
+        _logarithmic(axes, "y")
+    axes.set_xlabel(chart.x_label)
+    axes.set_ylabel(chart.y_label)
+    axes.grid(visible=True, which="major")
+    axes.set_axisbelow(True)
+    legend_below(figure, look)
+    return figure
+
+
+def _points(axes: Axes, curve: Curve, look: Look, number: int) -> None:
+    style = policy_style(look, number)
+    bars = None
+    if curve.low:
+        below = [max(y - low, 0.0) for y, low in zip(curve.y, curve.low, strict=True)]
+        above = [max(high - y, 0.0) for y, high in zip(curve.y, curve.high, strict=True)]
+        bars = [below, above]
+    axes.errorbar(
+        curve.x,
+        curve.y,
+        yerr=bars,
+        marker=_MARKERS[number % len(_MARKERS)],
+        markersize=4.5,
+        linewidth=1.0,
+        capsize=2.0,
+        label=curve.label,
+        **style,
+    )
+
+
+def _logarithmic(axes: Axes, which: str) -> None:
+    """A logarithmic axis that has labels on short ranges too, and not so many that they overlap on long ones."""
+    (axes.set_xscale if which == "x" else axes.set_yscale)("log")
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    low, high = sorted(axis.get_view_interval())
+    if high / low <= 10.0 ** (_FEW_DECADES + 0.3):
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0)))
+        axis.set_major_formatter(lambda value, _: f"{value:.3g}")
+    axis.set_minor_formatter(NullFormatter())

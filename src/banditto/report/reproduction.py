@@ -1,0 +1,134 @@
+"""The paper's claims as files: report.html, figures, and the rows as JSON and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from itertools import groupby
+from typing import Any
+
+from banditto.report import page
+from banditto.report.charts import CHART_LOOKS, claim_figure
+from banditto.report.page import Picture
+from banditto.report.style import as_png, as_svg, drawn_in
+from banditto.reproduction.claims import Claim, Row
+from banditto.reproduction.running import Reproduction, cells
+
+Files = dict[str, str | bytes]
+DRAWING = "drawing the report"
+TITLE = "Replicable Bandits, measured"
+_COLUMNS = ("name", "place", "quantity", "relation", "predicted", "measured", "low", "high", "detectable", "verdict")
+
+
+def reproduction_files(
+    found: Reproduction, content: Mapping[str, Any], progress: Callable[[str, int, int], None] | None = None
+) -> Files:
+    """Everything; `content` is what `--json` prints."""
+    files: Files = {"claims.json": json.dumps(content, indent=2, allow_nan=False) + "\n", "claims.csv": _csv(found)}
+    pictures: dict[str, Picture] = {}
+    for done, row in enumerate(found.rows):
+        if progress is not None:
+            progress(DRAWING, done, len(found.rows))
+        if row.measured is None or row.measured.chart is None:
+            continue
+        looks: dict[tuple[str, str], bytes] = {}
+        for key, look in CHART_LOOKS.items():
+            with drawn_in(look):
+                figure = claim_figure(row.measured.chart, look)
+                looks[key] = as_svg(figure)
+                if key == ("light", "wide"):
+                    files |= dict(zip(figure_names([row.claim]), (looks[key], as_png(figure)), strict=True))
+        pictures[row.claim.name] = Picture("", _spoken(row), _caption(row), looks)
+    files["report.html"] = _report(found, content, pictures)
+    return files
+
+
+def figure_names(claims: Sequence[Claim]) -> list[str]:
+    """The files that a claim's chart may have, in every report."""
+    return [f"figures/{claim.name}.{kind}" for claim in claims for kind in ("svg", "png")]
+
+
+def _spoken(row: Row) -> str:
+    predicted, measured, interval = cells(row)[3:6]
+    return f"{row.claim.quantity}: predicted {predicted}, measured {measured}, interval {interval}."
+
+
+def _caption(row: Row) -> str:
+    return "Points are measured, with 95% intervals where they are wider than the marks; dashed lines are theory."
+
+
+def _report(found: Reproduction, content: Mapping[str, Any], pictures: Mapping[str, Picture]) -> str:
+    size = "quick" if found.quick else "full"
+    parts = [
+        page.heading(1, TITLE),
+        page.paragraph(
+            "Every theorem, lemma and remark of the paper (Esfandiari, Kalavasis, Karbasi, Krause, Mirrokni and"
+            " Velegkas, ICLR 2023) as a number that can be measured, with the rule that was fixed before measuring.",
+        ),
+        page.paragraph(f"{found.summary()}. This is the {size} version.", "soft"),
+        page.paragraph(
+            "A claim agrees when its whole interval is where theory says: within half the detectable effect of a"
+            " predicted figure, or on the right side of a bound. A figure that is wrong by the detectable effect does"
+            " not agree. Intervals are at the 95% level; figures that are computed, not sampled, are exact.",
+            "soft",
+        ),
+    ]
+    if found.interrupted:
+        parts.append(page.paragraph("This run was interrupted; only what was measured is shown.", "note"))
+    parts.append(_overview(found))
+    for place, rows in groupby(found.rows, key=lambda row: row.claim.place):
+        parts.append(page.heading(2, place))
+        parts += [_section(row, pictures.get(row.claim.name)) for row in rows]
+    versions = ", ".join(f"{name} {version}" for name, version in content["versions"].items())
+    parts += [
+        page.heading(2, "Run it again"),
+        page.code(shlex.join(content["command"])),
+        page.paragraph(f"Made on {content['created']} with {versions}, {content['platform']}.", "soft"),
+        page.paragraph("Beside this file: claims.json, claims.csv, and figures/ as PNG and SVG."),
+    ]
+    return page.page(TITLE, parts)
+
+
+def _overview(found: Reproduction) -> str:
+    rows = []
+    for row in found.rows:
+        name, place, _, predicted, measured, interval, _, verdict = cells(row)
+        link = f'<a href="#{escape(name)}">{escape(name)}</a>'
+        others = "".join(f"<td>{escape(text)}</td>" for text in (place, predicted, measured, interval))
+        rows.append(f'<tr><td>{link}</td><td class="{verdict}">{verdict}</td>{others}</tr>')
+    head = "".join(f"<th>{name}</th>" for name in ("claim", "verdict", "where", "predicted", "measured", "interval"))
+    body = f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
+    return f'<div class="scroll"><table class="text">{body}</table></div>'
+
+
+def _section(row: Row, picture: Picture | None) -> str:
+    claim = row.claim
+    parts = [f'<h3 id="{escape(claim.name)}">{escape(claim.name)}</h3>', page.paragraph(claim.statement)]
+    if claim.experiment:
+        parts.append(page.paragraph(f"Experiment: {claim.experiment}", "soft"))
+    if row.measured is not None:
+        _, _, quantity, predicted, measured, interval, detectable, verdict = cells(row)
+        header = ("quantity", "verdict", "predicted", "measured", "interval", "detectable")
+        line = (quantity, verdict, predicted, measured, interval, detectable)
+        parts.append(page.table(header, [line], marked=1))
+    if row.explanation:
+        parts.append(page.paragraph(row.explanation, "soft" if row.verdict == "agrees" else "note"))
+    if picture is not None:
+        parts.append(page.picture(picture))
+    return f'<section class="claim">{"".join(parts)}</section>'
+
+
+def _csv(found: Reproduction) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for row in found.rows:
+        fields = row.to_dict()
+        low, high = fields["interval"] or ("", "")
+        fields |= {"low": low, "high": high}
+        writer.writerow(["" if fields[name] is None else fields[name] for name in _COLUMNS])
+    return out.getvalue()
