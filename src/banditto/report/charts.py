@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
@@ -18,15 +20,17 @@ _FEW_DECADES = 1.0
 
 def claim_figure(chart: Chart, look: Look) -> Figure:
     """Points have shapes and colours of their own; lines of the theory are dashed and grey."""
-    labels = [curve.label for curve in chart.curves]
+    curves = [replace(curve, label=curve.label.replace("$", r"\$")) for curve in chart.curves]  # no formulas
+    labels = [curve.label for curve in curves]
+    joined = sum(not curve.theory for curve in curves) > 1  # a single row of points lies on its theory's line
     figure = new_figure(look, _HEIGHT + legend_height(look, labels))
     axes = figure.subplots()
     number = 0
-    for curve in chart.curves:
+    for curve in curves:
         if curve.theory:
             axes.plot(curve.x, curve.y, color=look.theme.ink, alpha=0.65, linestyle=(0, (5, 3)), label=curve.label)
         else:
-            _points(axes, curve, look, number)
+            _points(axes, curve, look, number, joined)
             number += 1
     if chart.x_log:
         _logarithmic(axes, "x")
@@ -40,8 +44,8 @@ def claim_figure(chart: Chart, look: Look) -> Figure:
     return figure
 
 
-def _points(axes: Axes, curve: Curve, look: Look, number: int) -> None:
-    style = policy_style(look, number)
+def _points(axes: Axes, curve: Curve, look: Look, number: int, joined: bool) -> None:
+    style = policy_style(look, number) | ({} if joined else {"linestyle": "none"})
     bars = None
     if curve.low:
         below = [max(y - low, 0.0) for y, low in zip(curve.y, curve.low, strict=True)]
