@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import banditto as bd
+from banditto import policies
 from banditto.coins import Coins
 
 SIGNATURES = {
@@ -150,8 +151,19 @@ ERRORS = {
 
 
 def test_the_names() -> None:
-    assert set(bd.__all__) == set(SIGNATURES) | TYPES | ERRORS | {"__version__"}
+    assert set(bd.__all__) == set(SIGNATURES) | TYPES | ERRORS | set(unlisted()) | {"__version__"}
     assert sorted(bd.__all__) == dir(bd)
+
+
+def unlisted() -> list[str]:
+    """Policies that are pinned by their registry entry alone: they have the common arguments and no others."""
+    return [entry.class_name for entry in policies.REGISTRY.values() if entry.class_name not in SIGNATURES]
+
+
+def test_a_policy_that_is_not_listed_has_the_common_arguments() -> None:
+    assert SIGNATURES["MeanRounding"] == SIGNATURES["RandomThreshold"]  # they are what is common
+    for name in unlisted():
+        assert str(inspect.signature(getattr(bd, name))) == SIGNATURES["MeanRounding"]
 
 
 @pytest.mark.parametrize("name", SIGNATURES)
