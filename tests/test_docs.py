@@ -26,6 +26,11 @@ ROOT = Path(__file__).parent.parent
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 
 
+def text_of(page: Path) -> str:
+    """A page without the pages that it shows, between four backticks: those are about files that are not there yet."""
+    return re.sub(r"^````.*?^````$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_names_in_the_text_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
@@ -50,14 +55,14 @@ def test_every_quantity_of_the_proof_is_on_its_page() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_and_pictures_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#\s]+)\)", page.read_text(encoding="utf-8")):
+    for target in re.findall(r"\]\(([^)#\s]+)\)", text_of(page)):
         if not target.startswith("http"):
             assert (page.parent / target).exists(), target
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_python_examples_run(page: Path) -> None:
-    for code in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL):
+    for code in re.findall(r"```python\n(.*?)```", text_of(page), flags=re.DOTALL):
         command = [sys.executable, "-W", "error", "-c", code]
         done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
