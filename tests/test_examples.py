@@ -1,19 +1,26 @@
-"""The demo and the ribbon picture. Figures are checked by eye; here that they are there and say what happened."""
+"""The scripts, the demo and the ribbon picture. Figures are checked by eye; here that they say what happened."""
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib.image import imread
+from scipy.special import bdtrc
 
 import banditto as bd
 from banditto.engine.watching import PairView
 from banditto.report.ribbons import ribbon_figure, save_ribbons
 from banditto.study_file import StudyFile
 
-DEMO = StudyFile.load(str(Path(__file__).parent.parent / "examples" / "demo.toml"))
+EXAMPLES = Path(__file__).parent.parent / "examples"
+DEMO = StudyFile.load(str(EXAMPLES / "demo.toml"))
 
 
 def views() -> list[tuple[str, PairView]]:
@@ -50,3 +57,96 @@ def test_any_number_of_arms_can_be_drawn(arms: int, tmp_path: Path) -> None:
     policy = bd.RandomThreshold(arms=arms, horizon=10**9, rho=0.2)
     save_ribbons(tmp_path / "x.png", [("x", bd.watch_pair(policy, bd.Bernoulli(means), points=50))], means)
     assert (tmp_path / "x.png").stat().st_size > 5000
+
+
+# What each script prints. Rewards may be drawn otherwise by another NumPy, so verdicts are checked only where the rate
+# is more than eight standard errors from what would change them: false-failure rate at most 1e-15 each.
+PRINTED = {
+    "first_comparison": (
+        r"^certified-elimination +1e8 .* PASS$",
+        r"^thompson: \d% of pairs agree to the last of 5,000 pulls\.$",
+    ),
+    "certify_your_own_policy": (r"^cells of 1e-09: .*: FAIL$", r"^cells of   0\.3: .*: PASS$"),
+    "custom_environment": (
+        r"pays on average 0\.180, 0\.300, 0\.135$",
+        r"^certified-elimination .* PASS$",
+        r"^ucb1 .* FAIL$",
+    ),
+    "plan_a_trial": (r"^  0\.3 .* [0-9a-f]{12}$", r"^ 0\.03 ", r"^  batch 1: \d+ patients for each of them$"),
+    "linear_polytope": (
+        r"^  0\.7 and 0\.2 for 12% of the patients$",
+        r"^The best doses are 0\.7 and 0\.2: 74% succeed\.$",
+    ),
+    "second_lab": (
+        r"^First run: [0-9a-f]{16} here, [0-9a-f]{16} in the second lab\.$",
+        r"of 40 runs are the same in both labs",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def printed() -> Callable[[str], str]:
+    """What a script prints; it runs once, as a reader would run it."""
+
+    @cache
+    def run(name: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py")],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    return run
+
+
+def test_every_script_is_tested_and_on_its_page() -> None:
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*PRINTED, "__init__"}
+    page = (EXAMPLES.parent / "docs" / "examples.md").read_text(encoding="utf-8")
+    for name in PRINTED:
+        assert f"](../examples/{name}.py)" in page
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_a_script_runs_and_prints(name: str, printed: Callable[[str], str]) -> None:
+    for pattern in PRINTED[name]:
+        assert re.search(pattern, printed(name), flags=re.MULTILINE), pattern
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_a_script_is_short_and_uses_public_names(name: str) -> None:
+    text = (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 40
+    assert text.startswith('"""')
+    assert '\nif __name__ == "__main__":\n' in text
+    assert set(re.findall(r"^(?:from|import) (banditto[\w.]*)", text, flags=re.MULTILINE)) <= {
+        "banditto",
+        "banditto.testing",
+    }
+    assert set(re.findall(r"\bbd\.(\w+)", text)) <= set(bd.__all__)
+
+
+def test_the_second_lab_does_what_the_first_did(printed: Callable[[str], str]) -> None:
+    """Runs differ with probability 0.1 at most.
+
+    False-failure rate: 16 of 40 or more differ with probability 6e-7. Detectable: labs that differ in half of their
+    runs are refused with probability 0.9.
+    """
+    found = re.search(r"^(\d+) of 40 runs", printed("second_lab"), flags=re.MULTILINE)
+    assert found is not None
+    assert 40 - int(found[1]) < 16
+    assert bdtrc(15, 40, 0.1) <= 1e-6
+    assert bdtrc(15, 40, 0.5) >= 0.9
+
+
+def test_what_the_plans_cost(printed: Callable[[str], str]) -> None:
+    """A smaller rho takes more patients and costs more, and each bound is at most its rho."""
+    rows = re.findall(r"^ +(0\.\d+) +([\d,]+) +([\d,]+) +(0\.\d+) ", printed("plan_a_trial"), flags=re.MULTILINE)
+    assert [row[0] for row in rows] == ["0.3", "0.1", "0.03"]
+    assert all(float(bound) <= float(rho) for rho, _, _, bound in rows)
+    for column in (1, 2):
+        values = [int(row[column].replace(",", "")) for row in rows]
+        assert values == sorted(set(values))
