@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from examples.certify_your_own_policy import Commit
 from matplotlib.image import imread
 from scipy.special import bdtrc
 
@@ -18,6 +19,7 @@ import banditto as bd
 from banditto.engine.watching import PairView
 from banditto.report.ribbons import ribbon_figure, save_ribbons
 from banditto.study_file import StudyFile
+from banditto.testing import BATCHED_CHECKS
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 DEMO = StudyFile.load(str(EXAMPLES / "demo.toml"))
@@ -150,3 +152,14 @@ def test_what_the_plans_cost(printed: Callable[[str], str]) -> None:
     for column in (1, 2):
         values = [int(row[column].replace(",", "")) for row in rows]
         assert values == sorted(set(values))
+
+
+def test_the_short_policy_passes_all_checks_but_those_that_the_page_names() -> None:
+    refused = []
+    for check in BATCHED_CHECKS:
+        try:
+            check(Commit(0.3))
+        except (AssertionError, TypeError) as error:
+            refused.append((check.__name__, str(error)))
+    assert [name for name, _ in refused] == ["check_array_standard", "check_protocol_round_trip"]
+    assert refused[1][1] == "Commit has no classmethod from_protocol(protocol)"

@@ -158,13 +158,14 @@ def check_protocol_round_trip(policy: Any) -> None:
 
     A policy that banditto does not list is read by its own class's `from_protocol`.
     """
-    registered = policy.name in policies.REGISTRY | baselines.REGISTRY
+    registered, kind = policy.name in policies.REGISTRY | baselines.REGISTRY, type(policy)
+    assert registered or hasattr(kind, "from_protocol"), f"{kind.__name__} has no classmethod from_protocol(protocol)"
     rho = policy.rho if isinstance(policy, Policy) else 0.1
     protocol = protocol_of(policy, seed=1, arms=policy.arms, horizon=policy.horizon, rho=rho)
     for copy in (Protocol.from_json(protocol.to_json()), Protocol.from_toml(protocol.to_toml())):
         assert copy == protocol
         assert copy.digest == protocol.digest
-        again: Any = policy_of(copy) if registered else type(policy).from_protocol(copy)
+        again: Any = policy_of(copy) if registered else kind.from_protocol(copy)
         coins = Coins(SEED, count=REPLICATES)
         assert _equal(play(policy, coins)[0], play(again, coins)[0])
         if isinstance(policy, Policy):
