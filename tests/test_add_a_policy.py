@@ -63,7 +63,7 @@ def run(folder: Path, *command: str, where: Path | None = None) -> str:
         env=variables,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,  # compiled code is made anew in the copy
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
