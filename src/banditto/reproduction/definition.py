@@ -7,7 +7,7 @@ not agree because nothing ever happens.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,7 @@ from banditto.catalogue import build_policy
 from banditto.environment import Environment
 from banditto.environments.bernoulli import Bernoulli
 from banditto.environments.linear import LinearBernoulli
+from banditto.policies import REGISTRY as REPLICABLE
 from banditto.policies.certified_elimination import CertifiedElimination
 from banditto.policies.certified_linear import CertifiedLinear
 from banditto.policies.explore_then_commit import ExploreThenCommit
@@ -71,7 +72,13 @@ def _interval(make: Callable[..., Policy[Any]], horizon: int) -> Game:
     return make(actions=interval, horizon=horizon, rho=RHO), LinearBernoulli([0.9], interval)
 
 
-_GAMES: Mapping[str, tuple[Callable[[], Game], int, int, tuple[float, float]]] = {
+def _plain(policy: str) -> Game:
+    """For a policy that nobody has written a harder game for yet."""
+    world = Bernoulli([0.5] * (ARMS - 1) + [0.6])
+    return build_policy(policy, arms=ARMS, horizon=10**7, rho=RHO, environment=world), world
+
+
+_GAMES: dict[str, tuple[Callable[[], Game], int, int, tuple[float, float]]] = {
     # policy: what is played, pairs in the quick and in the full version, seconds of both
     "certified-elimination": (partial(_arms, CertifiedElimination, 10**7), 8192, 65_536, (1.0, 2.0)),
     "random-threshold": (partial(_arms, RandomThreshold, 10**9), 8192, 65_536, (1.0, 2.0)),
@@ -82,6 +89,9 @@ _GAMES: Mapping[str, tuple[Callable[[], Game], int, int, tuple[float, float]]] =
     "least-squares-rounding": (partial(_finite, LeastSquaresRounding, 10**7), 4096, 16_384, (5.0, 15.0)),
     "net-threshold": (partial(_interval, NetThreshold, 10**12), 4096, 16_384, (5.0, 15.0)),
 }
+for _name, _entry in REPLICABLE.items():
+    if not (_entry.linear or _entry.options):
+        _GAMES.setdefault(_name, (partial(_plain, _name), 4096, 16_384, (5.0, 15.0)))
 
 
 def _measure(policy: str, effort: Effort) -> Measured:
