@@ -23,6 +23,7 @@ ENVIRONMENTS: list[Environment] = [
     bd.Beta([0.9, 0.3], 0.5),
     bd.Discrete([([0, 0.5, 1], [0.2, 0.3, 0.5]), ([0.25], [1.0]), ([0.0, 1.0], [0.999, 0.001])]),
     bd.Discrete.from_means([0.2, 0.7], levels=4),
+    bd.Resampled(bd.RewardLog.of([("abc"[k % 3], (k * k % 23) / 22) for k in range(60)] + [("d", 0.5)])),
     bd.LinearBernoulli([0.6, -0.5], [[1.0, 0.0], [0.0, 1.0], [0.6, 0.7]]),
     bd.LinearGaussian([0.6, -0.5], [[1.0, 0.0], [0.0, 1.0]], sigma=2.0),
 ]

@@ -124,6 +124,12 @@ SIGNATURES = {
     ),
     "policy_of": "(protocol: 'Protocol') -> 'AnyPolicy'",
     "protocol_of": "(policy: 'AnyPolicy', *, seed: 'int', arms: 'int', horizon: 'int', rho: 'float') -> 'Protocol'",
+    "Resampled": "(log: 'RewardLog') -> None",
+    "RewardLog": (
+        "(*, arms: 'tuple[str, ...]', rewards: 'tuple[tuple[float, ...], ...]', low: 'float' = 0.0, high: "
+        "'float' = 1.0) -> None"
+    ),
+    "replay": ("(policy: 'AnyPolicy', log: 'RewardLog', *, seed: 'int' = 0, horizon: 'int | None' = None) -> 'Replay'"),
     "replicable_mean": (
         "(total: 'float', samples: 'int', *, rho: 'float', delta: 'float', coins: 'Coins', batch: 'int' = 0, "
         "arm: 'int' = 0, sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None, constants: 'Constants' = "
@@ -143,7 +149,7 @@ SIGNATURES = {
     ),
 }
 TYPES = {"ActionSet", "Attack", "Calibration", "Certificate", "Coins", "Design", "Comparison", "Guarantee", "Protocol"}
-TYPES |= {"Reproduction", "TrialPlan"}
+TYPES |= {"Replay", "Reproduction", "TrialPlan"}
 ERRORS = {
     *("BandittoError", "ConflictError", "ContractError", "InvalidArgument", "MissingExtra", "ShortHorizonWarning"),
     "WorkerError",
@@ -204,6 +210,9 @@ def test_every_name_can_be_used_twice() -> None:
         assert isinstance(compared, bd.Comparison)
         assert len(compared.entrants) == 11
         assert bd.Beta([0.2, 0.8]).means == bd.Discrete([([0.2], [1]), ([0.8], [1])]).means
+        log = bd.RewardLog.of([("a", 1), ("b", 0), ("a", 0)])
+        assert bd.Resampled(log).means == (0.5, 0.0)
+        assert isinstance(bd.replay(bd.UCB1(), log, horizon=10), bd.Replay)
         needed = bd.samples_needed(tau=0.1, delta=0.05, rho=0.2)
         assert bd.replicable_mean(0.5 * needed, needed, rho=0.2, delta=0.05, coins=Coins(1)).radius <= 0.1
         assert bd.watch_pair(policy, world).rounds[-1] == 10**5 - 1

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from banditto.coins import Coins
     from banditto.design import Design, g_optimal_design
     from banditto.engine.cluster import cluster
+    from banditto.engine.replaying import replay
+    from banditto.engine.replays import Replay
     from banditto.engine.watching import watch_pair
     from banditto.environments import *
     from banditto.errors import (
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
         WorkerError,
     )
     from banditto.linear.least_squares import ReplicableLeastSquares
+    from banditto.logs import RewardLog
     from banditto.planning import TrialPlan, plan
     from banditto.policies import *
     from banditto.policy import Guarantee
@@ -70,10 +73,13 @@ _PLACES = {
     "compare": "banditto.study",
     "g_optimal_design": "banditto.design",
     "net": "banditto.actions.nets",
+    "Replay": "banditto.engine.replays",
     "ReplicableLeastSquares": "banditto.linear.least_squares",
+    "RewardLog": "banditto.logs",
     "plan": "banditto.planning",
     "policy_of": "banditto.catalogue",
     "protocol_of": "banditto.catalogue",
+    "replay": "banditto.engine.replaying",
     "replicable_mean": "banditto.rounding",
     "reproduce": "banditto.reproduction",
     "samples_needed": "banditto.rounding",
@@ -99,8 +105,10 @@ __all__ = [
     "InvalidArgument",
     "MissingExtra",
     "Protocol",
+    "Replay",
     "ReplicableLeastSquares",
     "Reproduction",
+    "RewardLog",
     "ShortHorizonWarning",
     "TrialPlan",
     "WorkerError",
@@ -115,6 +123,7 @@ __all__ = [
     "plan",
     "policy_of",
     "protocol_of",
+    "replay",
     "replicable_mean",
     "reproduce",
     "samples_needed",

@@ -83,6 +83,8 @@ def build_environment(spec: str, means: Sequence[float] | None) -> Environment:
     entry = lookup(name, environments.REGISTRY, "environment")
     if entry.linear:
         raise InvalidArgument("environment", spec, "a linear environment only with theta and actions")
+    if entry.reads_log:
+        raise InvalidArgument("environment", spec, f"another, or none with a log, whose rewards are {name}")
     kind = load_class(entry)
     if entry.reads_file:
         if means is not None:

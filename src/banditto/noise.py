@@ -113,6 +113,38 @@ class Noise:
 
         return totals_by_arm(pulls, len(values), total)
 
+    def resampled_totals(
+        self, pulls: IntArray, values: Sequence[FloatArray], shares: Sequence[FloatArray], ends: Sequence[IntArray]
+    ) -> FloatArray:
+        """Sums of rows drawn with replacement from each arm's, for each (replicate, arm); all rows are equally likely.
+
+        Of each arm: its different values, what share each has of the rows from it on, and how many rows there are up to
+        and with it. Few pulls draw their rows one by one, many draw how often each value comes up: the same law.
+        """
+
+        def total(arm: int, count: int, size: int) -> FloatArray:
+            if count <= 2 * values[arm].size:  # a row takes less than half the time of a binomial draw
+                return self._row_sums(values[arm], ends[arm], count, size)
+            left = np.full(size, count, dtype=np.int64)
+            sums = Sums(size)
+            for value, share in zip(values[arm].tolist(), shares[arm].tolist(), strict=True):
+                found = self.binomials(left, share)
+                left -= found
+                sums.add(value * found.astype(np.float64))
+            return sums.totals
+
+        return totals_by_arm(pulls, len(values), total)
+
+    def _row_sums(self, values: FloatArray, ends: IntArray, count: int, size: int) -> FloatArray:
+        """`size` sums of `count` rows each, drawn in pieces so that memory does not grow with their number."""
+        sums: FloatArray = np.empty(size, dtype=np.float64)
+        most = max(1, _PIECE // count)
+        for start in range(0, size, most):
+            stop = min(size, start + most)
+            rows = self._generator.integers(0, int(ends[-1]), (stop - start, count))
+            sums[start:stop] = values[np.searchsorted(ends, rows, side="right")].sum(axis=1)
+        return sums
+
     def multinomial_of(self, counts: IntArray, probabilities: Sequence[float]) -> Iterator[IntArray]:
         """How often each of several values comes up in so many trials (R,), value by value."""
         left = counts.copy()

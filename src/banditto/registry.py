@@ -16,5 +16,6 @@ class Entry(NamedTuple):
     options: tuple[str, ...] = ()  # arguments of its own: a policy cannot do without, an environment can
     optional: tuple[str, ...] = ()  # arguments of its own that a policy can do without
     reads_file: bool = False
+    reads_log: bool = False  # is made from a log of rewards
     linear: bool = False  # needs the features of the arms
     any_set: bool = False  # and can do with infinitely many actions

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from banditto.environments.discrete import Discrete
     from banditto.environments.gaussian import Gaussian
     from banditto.environments.linear import LinearBernoulli, LinearGaussian
+    from banditto.environments.resampled import Resampled
 
-__all__ = ["Bernoulli", "Beta", "Discrete", "Gaussian", "LinearBernoulli", "LinearGaussian"]
+__all__ = ["Bernoulli", "Beta", "Discrete", "Gaussian", "LinearBernoulli", "LinearGaussian", "Resampled"]
 
 REGISTRY = {
     "bernoulli": Entry(
@@ -38,6 +39,12 @@ REGISTRY = {
         class_name="Discrete",
         summary="finitely many rewards in [0, 1], read from a file",
         reads_file=True,
+    ),
+    "resampled": Entry(
+        module="banditto.environments.resampled",
+        class_name="Resampled",
+        summary="rows of a log, drawn with replacement",
+        reads_log=True,
     ),
     "linear-bernoulli": Entry(
         module="banditto.environments.linear",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numba import njit
 
@@ -37,4 +39,33 @@ def discrete(arm: int, law: FloatArray, noise_key: np.uint64, time: int) -> floa
     while index < size - 1 and u >= law[arm, 2 * index]:
         index += 1
     value: float = law[arm, 2 * index + 1]
+    return value
+
+
+@njit(cache=True, forceinline=True, error_model="numpy")
+def resampled(arm: int, law: FloatArray, noise_key: np.uint64, time: int) -> float:
+    """The value of a row, all equally likely; law: how many values, then rows up to and with each, then the values."""
+    size = int(law[arm, 0])
+    half = (law.shape[1] - 1) // 2
+    row = math.floor(counter.uniform(noise_key, time) * law[arm, size])  # from 0 to rows - 1
+    low, high = 0, size - 1
+    while low < high:  # the first value whose rows go beyond this one
+        middle = (low + high) // 2
+        if law[arm, 1 + middle] > row:
+            high = middle
+        else:
+            low = middle + 1
+    value: float = law[arm, 1 + half + low]
+    return value
+
+
+@njit(cache=True, forceinline=True, error_model="numpy")
+def replayed(arm: int, law: FloatArray, noise_key: np.uint64, time: int) -> float:
+    """The next row of the arm; law: rows read so far (which is counted on here), how many there are, and the rows.
+
+    Beyond the last one it is 0: whoever plays must see from the arms that this has happened, and forget the rest.
+    """
+    row = int(law[arm, 0])
+    law[arm, 0] += 1.0
+    value: float = law[arm, 2 + row] if row < law[arm, 1] else 0.0
     return value

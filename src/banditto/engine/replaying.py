@@ -1,0 +1,191 @@
+"""One execution on the rows of a log, each read once and in order, until the horizon or until an arm has none left.
+
+Nothing is drawn: the policy's own plans and decisions meet the rewards as they were logged. Where a batch asks an arm
+for more rows than it has left, what the policy would have done next is unknown, and the run is cut off there. The last
+batch decides nothing, so that it needs no rows: a policy may be followed to its horizon by far fewer of them.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import groupby
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from banditto.arrays import FloatArray, IntArray
+from banditto.coins import Coins
+from banditto.engine import batched
+from banditto.engine.pairs import Study, study_of
+from banditto.engine.replays import Dry, Replay, Stretch
+from banditto.environment import RewardKernel
+from banditto.errors import InvalidArgument
+from banditto.horizons import LONGEST_HORIZON
+from banditto.logs import RewardLog
+from banditto.noise import Noise
+from banditto.policy import AnyPolicy, BatchedPolicy, RoundPolicy
+from banditto.rewards import Rewards
+
+
+class LogRows:
+    """The rows of a log as an environment of one execution: `draw` reads on where it was."""
+
+    name: ClassVar[str] = "replayed"
+    rewards: ClassVar[Rewards] = Rewards("bounded", 0.5)
+    largest_count: ClassVar[int] = LONGEST_HORIZON
+
+    def __init__(self, log: RewardLog) -> None:
+        self.log = log
+        self._rows = log.scaled()
+        self.read = [0] * len(log.arms)
+        self.means = tuple(math.fsum(rows) / len(rows) for rows in self._rows)
+
+    @property
+    def variances(self) -> tuple[float, ...]:
+        """The variance of each arm's rows."""
+        return tuple(
+            math.fsum((reward - mean) ** 2 for reward in rows) / len(rows)
+            for mean, rows in zip(self.means, self._rows, strict=True)
+        )
+
+    @property
+    def left(self) -> list[int]:
+        """Rows of each arm that were not read yet."""
+        return [len(rows) - read for rows, read in zip(self._rows, self.read, strict=True)]
+
+    def draw(self, pulls: IntArray, noise: Noise) -> FloatArray:
+        """The sums of the next rows of each arm; `RanDry` if one has too few, and then none is read."""
+        wanted: list[int] = pulls[0].tolist()
+        if any(pulled > left for pulled, left in zip(wanted, self.left, strict=True)):
+            raise RanDry(wanted)
+        return np.array([self.take(wanted)])
+
+    def take(self, wanted: list[int]) -> list[float]:
+        """Read so many rows of each arm, or those that are left, and add them up."""
+        totals = []
+        for arm, (rows, pulled) in enumerate(zip(self._rows, wanted, strict=True)):
+            taken = rows[self.read[arm] : self.read[arm] + pulled]
+            self.read[arm] += len(taken)
+            totals.append(math.fsum(taken))
+        return totals
+
+    def round_kernel(self) -> RewardKernel:
+        """The next row of the arm."""
+        from banditto.environments import single  # compiled code is loaded only where it is used
+
+        return single.replayed
+
+    def round_parameters(self) -> FloatArray:
+        """A copy that one execution reads from: rows read, how many there are, and the rows."""
+        law = np.zeros((len(self._rows), 2 + max(len(rows) for rows in self._rows)))
+        for line, rows in zip(law, self._rows, strict=True):
+            line[1] = len(rows)
+            line[2 : 2 + len(rows)] = rows
+        return law
+
+    def to_dict(self) -> dict[str, Any]:
+        """Name, averages, and which log it is."""
+        return {"name": self.name, "means": list(self.means), "log": self.log.to_dict()}
+
+
+class RanDry(Exception):
+    """A batch asks for more rows than there are; its pulls per arm."""
+
+    def __init__(self, wanted: list[int]) -> None:
+        self.wanted = wanted
+        super().__init__(f"a batch of {wanted} pulls")
+
+
+def replay(policy: AnyPolicy, log: RewardLog, *, seed: int = 0, horizon: int | None = None) -> Replay:
+    """One execution of a policy on the rows of a log, with the coins that pair 0 of `certify` has at this seed.
+
+    `horizon` is for policies that have none of their own; it is the number of rows by default.
+    """
+    if not isinstance(log, RewardLog):
+        raise InvalidArgument("log", log, "a RewardLog, such as RewardLog.read('rewards.csv')")
+    rows = LogRows(log)
+    if horizon is None and isinstance(policy, RoundPolicy):
+        horizon = log.rows
+    study = study_of(policy, rows, seed=seed, noise_seed=0, horizon=horizon)
+    if isinstance(policy, RoundPolicy):
+        return _by_rounds(study, policy, rows)
+    return _by_batches(study, policy, rows)
+
+
+def _by_batches(study: Study, policy: BatchedPolicy[Any], rows: LogRows) -> Replay:
+    execution = batched.Execution(policy, rows, Coins(study.seed, 0, 1), Noise(study.noise_seed, 0, 0))
+    stretches: list[Stretch] = []
+    dry: tuple[Dry, ...] = ()
+    while not dry:
+        number = len(stretches) + 1
+        before, left = list(rows.read), rows.left
+        try:
+            plan = execution.advance()
+        except RanDry as stop:
+            wanted = stop.wanted
+            short = [arm for arm, pulled in enumerate(wanted) if pulled > left[arm]]
+            dry = tuple(Dry(rows.log.arms[arm], number, wanted[arm], left[arm]) for arm in short)
+        else:
+            if plan is None:
+                break
+            wanted = plan[0].tolist()
+            if rows.read == before:  # the last batch: its rewards decide nothing, and those that are there are read
+                rows.take(wanted)
+        read = tuple(after - old for after, old in zip(rows.read, before, strict=True))
+        stretches.append(Stretch(tuple(wanted), read))
+    runs = [(arm, pulls) for stretch in stretches for arm, pulls in enumerate(stretch.pulls) if pulls]
+    return _replay(study, rows, "batch", runs, dry, tuple(stretches))
+
+
+def _by_rounds(study: Study, policy: RoundPolicy, rows: LogRows) -> Replay:
+    from banditto.engine import rounds  # compiled code is loaded only where it is used
+
+    execution = rounds.Execution(study, policy, 0, 0)
+    played: list[int] = []
+    pulls = [0] * len(rows.means)
+    dry: tuple[Dry, ...] = ()
+    while not dry and len(played) < study.horizon:
+        arms = np.empty(min(rounds.ROUNDS_PER_CHUNK, study.horizon - len(played)), dtype=np.uint16)
+        execution.advance(arms)
+        for arm in arms.tolist():
+            played.append(arm)
+            pulls[arm] += 1
+            # the choice was made with rewards that are known; the last one of all needs none
+            if pulls[arm] > len(rows.log.rewards[arm]) and len(played) < study.horizon:
+                dry = (Dry(rows.log.arms[arm], len(played), 1, 0),)
+                break
+    rows.take(pulls)
+    runs = [(arm, len(list(same))) for arm, same in groupby(played)]
+    return _replay(study, rows, "round", runs, dry, ())
+
+
+def _replay(
+    study: Study,
+    rows: LogRows,
+    unit: Literal["batch", "round"],
+    runs: list[tuple[int, int]],
+    dry: tuple[Dry, ...],
+    batches: tuple[Stretch, ...],
+) -> Replay:
+    pulls = [0] * len(rows.means)
+    for arm, length in runs:
+        pulls[arm] += length
+    logged = zip(rows.log.rewards, rows.read, strict=True)
+    return Replay(
+        policy=study.policy,
+        log=rows.log,
+        horizon=study.horizon,
+        seed=study.seed,
+        pulls=tuple(pulls),
+        read=tuple(rows.read),
+        averages=tuple(math.fsum(rewards[:read]) / read if read else None for rewards, read in logged),
+        runs=_merged(runs),
+        unit=unit,
+        batches=batches,
+        dry=dry,
+    )
+
+
+def _merged(runs: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Runs of the arm sequence itself: neighbours of the same arm are one, whichever batches they are of."""
+    return tuple((arm, sum(length for _, length in same)) for arm, same in groupby(runs, key=lambda run: run[0]))

@@ -1,0 +1,124 @@
+"""Rewards drawn with replacement from the rows of a log, so that any number of pulls can be had of finitely many.
+
+The environment is exactly that: arms whose reward is one of the arm's rows, all equally likely. Its means are the log's
+averages; what is true of them need not be true of wherever the log came from.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from banditto.arrays import FloatArray, IntArray
+from banditto.environment import RewardKernel
+from banditto.errors import InvalidArgument
+from banditto.horizons import LONGEST_HORIZON
+from banditto.logs import RewardLog
+from banditto.noise import Noise
+from banditto.rewards import Rewards
+from banditto.text import short, text_table
+
+MOST_VALUES = 10_000  # of one arm: a total of many pulls takes a binomial draw for each
+
+
+@dataclass(frozen=True)
+class Resampled:
+    """The arms of a log; rewards are rescaled to [0, 1] by the range that the log declares.
+
+    A total takes time for each of its pulls or, if those are more, for each of the arm's different rewards, of which
+    there may be 10,000: some tenths of a microsecond.
+    """
+
+    log: RewardLog = field(repr=False)
+
+    name: ClassVar[str] = "resampled"
+    rewards: ClassVar[Rewards] = Rewards("bounded", 0.5)
+    largest_count: ClassVar[int] = LONGEST_HORIZON
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.log, RewardLog):
+            raise InvalidArgument("log", self.log, "a RewardLog, such as RewardLog.read('rewards.csv')")
+        for name, values in zip(self.log.arms, self._values, strict=True):
+            if values.size > MOST_VALUES:
+                given = f"{values.size} different rewards of {name}"
+                raise InvalidArgument("log", given, f"at most {MOST_VALUES} of each arm; round them, or replay the log")
+
+    @cached_property
+    def _counted(self) -> tuple[tuple[FloatArray, IntArray], ...]:
+        """The different rewards of each arm, ascending, and how many rows there are up to and with each."""
+        found = (np.unique(np.array(rewards), return_counts=True) for rewards in self.log.scaled())
+        return tuple((values, np.cumsum(counts)) for values, counts in found)
+
+    @property
+    def _values(self) -> tuple[FloatArray, ...]:
+        return tuple(values for values, _ in self._counted)
+
+    @property
+    def _ends(self) -> tuple[IntArray, ...]:
+        return tuple(ends for _, ends in self._counted)
+
+    @cached_property
+    def _shares(self) -> tuple[FloatArray, ...]:
+        """Of each value, its rows among those from it on: whole numbers divided once, so the last share is 1."""
+        counts = (np.diff(ends, prepend=0) for ends in self._ends)
+        return tuple(number / (ends[-1] - ends + number) for number, ends in zip(counts, self._ends, strict=True))
+
+    @cached_property
+    def means(self) -> tuple[float, ...]:
+        """The average of each arm's rows, in [0, 1]."""
+        return tuple(math.fsum(rewards) / len(rewards) for rewards in self.log.scaled())
+
+    @cached_property
+    def variances(self) -> tuple[float, ...]:
+        """The variance of each arm's rows, which are all there is."""
+        return tuple(
+            math.fsum((reward - mean) ** 2 for reward in rewards) / len(rewards)
+            for mean, rewards in zip(self.means, self.log.scaled(), strict=True)
+        )
+
+    def draw(self, pulls: IntArray, noise: Noise) -> FloatArray:
+        """Sums of rows, or values times how often they come up."""
+        return noise.resampled_totals(pulls, self._values, self._shares, self._ends)
+
+    def round_kernel(self) -> RewardKernel:
+        """A row."""
+        from banditto.environments import single  # compiled code is loaded only where it is used
+
+        return single.resampled
+
+    def round_parameters(self) -> FloatArray:
+        """How many values, then the rows up to and with each, then the values; up to the longest arm's length."""
+        return self._law
+
+    @cached_property
+    def _law(self) -> FloatArray:
+        longest = max(values.size for values in self._values)
+        law = np.zeros((len(self.log.arms), 1 + 2 * longest))
+        for row, (values, ends) in zip(law, self._counted, strict=True):
+            row[0] = values.size
+            row[1 : 1 + values.size] = ends
+            row[1 + longest : 1 + longest + values.size] = values
+        return law
+
+    def table(self) -> str:
+        """Arms, rows and averages, and what is drawn."""
+        rows = [
+            (name, f"{len(rewards):,}", short(math.fsum(rewards) / len(rewards)))
+            for name, rewards in zip(self.log.arms, self.log.rewards, strict=True)
+        ]
+        return f"{text_table(('arm', 'rows', 'average'), rows, align='lrr')}\n\n{self.explained()}"
+
+    def explained(self) -> str:
+        """One line: where rewards come from, and on which scale."""
+        line = "Rewards are drawn with replacement from the rows of the log: beyond its rows this is a simulation."
+        if self.log.rescaled:
+            line += f" {self.log.low:g} to {self.log.high:g} is rescaled to [0, 1], in which regret is counted."
+        return line
+
+    def to_dict(self) -> dict[str, Any]:
+        """Name, means, and which log it was."""
+        return {"name": self.name, "means": list(self.means), "log": self.log.to_dict()}
