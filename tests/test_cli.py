@@ -250,7 +250,7 @@ def test_version_is_light() -> None:
 def test_help_names_the_verbs_and_exit_codes() -> None:
     done = banditto("--help")
     assert done.returncode == 0
-    for word in ("compare", "certify", "plan", "attack", "calibrate", "design", "policies", "Exit codes"):
+    for word in ("compare", "certify", "plan", "attack", "calibrate", "design", "replay", "policies", "Exit codes"):
         assert word in done.stdout
 
 
@@ -306,6 +306,8 @@ PLAN = {"arms": "3", "gap": "0.1", "rho": "0.1"}
 ATTACK = {"arms": "3", "horizon": "1e6", "rho": "0.1", "pairs-budget": "1000"}
 SPREAD: dict[str, str | None] = {"": "certified-linear", "arms": "5", "dimension": "2"}
 LINEAR: dict[str, str | None] = {"means": None, "theta": "0.5,0.3", "actions": "arms.csv"}
+LOGGED: dict[str, str | None] = {"means": None, "log": "rewards.csv"}
+REPLAY = {"log": "rewards.csv", "rho": "0.3", "horizon": "1000"}
 
 # of every verb that takes --cluster; what answers, but wrongly, is in test_cluster.py
 CLUSTER: dict[str, tuple[dict[str, str | None], str, str]] = {
@@ -317,6 +319,20 @@ CLUSTER: dict[str, tuple[dict[str, str | None], str, str]] = {
     "cluster with a path": ({"cluster": "tcp://scheduler:8786/a"}, "--cluster", "tcp://scheduler:8786/a"),
     "empty cluster": ({"cluster": ""}, "--cluster", "''"),
     "jobs on a cluster": ({"cluster": "tcp://scheduler:8786", "jobs": "2"}, "--jobs", "2"),
+}
+
+# of every verb that takes --log
+LOGS: dict[str, tuple[dict[str, str | None], str, str]] = {
+    "log not there": (LOGGED | {"log": "nowhere.csv"}, "--log", "nowhere.csv"),
+    "empty name of a log": (LOGGED | {"log": ""}, "--log", "''"),
+    "reward out of range": (LOGGED | {"log": "stars.csv"}, "--log", "3 in row 2 of stars.csv"),
+    "reward missing": (LOGGED | {"log": "gaps.csv"}, "--log", "nothing in row 1 of gaps.csv"),
+    "log of one arm": (LOGGED | {"log": "alone.csv"}, "--log", "only a"),
+    "no such arms": (LOGGED | {"arm-column": "button"}, "--arm-column", "button"),
+    "no such rewards": (LOGGED | {"reward-column": "clicks"}, "--reward-column", "clicks"),
+    "range upside down": (LOGGED | {"reward-range": "5,0"}, "--reward-range", "5,0"),
+    "range of one number": (LOGGED | {"reward-range": "5"}, "--reward-range", "5"),
+    "range text": (LOGGED | {"reward-range": "0,all"}, "--reward-range", "all"),
 }
 
 # of every verb that plays pairs: what is changed, which argument the message names, what it says was given
@@ -382,6 +398,15 @@ SHARED: dict[str, tuple[dict[str, str | None], str, str]] = {
     "theta and means": (LINEAR | {"means": "0.9,0.8"}, "--means", "0.9,0.8"),
     "linear rewards of no kind": (LINEAR | {"environment": "beta:2"}, "--environment", "beta:2"),
     "linear environment with means": ({"environment": "linear-bernoulli"}, "--environment", "linear-bernoulli"),
+    **LOGS,
+    "log and means": (LOGGED | {"means": "0.9,0.8"}, "--means", "0.9,0.8"),
+    "log and environment": (LOGGED | {"environment": "bernoulli"}, "--environment", "bernoulli"),
+    "log and discrete arms": (LOGGED | {"environment": "discrete:a.toml"}, "--environment", "discrete:a.toml"),
+    "log and theta": (LOGGED | {"theta": "0.5,0.3"}, "--theta", "0.5,0.3"),
+    "log and actions": (LOGGED | {"actions": "arms.csv"}, "--actions", "arms.csv"),
+    "arms without a log": ({"arm-column": "arm"}, "--arm-column", "arm"),
+    "range without a log": ({"reward-range": "0,5"}, "--reward-range", "0,5"),
+    "resampled what": ({"environment": "resampled"}, "--environment", "resampled"),
 }
 
 BAD: dict[str, dict[str, tuple[dict[str, str | None], str, str]]] = {
@@ -391,6 +416,7 @@ BAD: dict[str, dict[str, tuple[dict[str, str | None], str, str]]] = {
         "no gap": ({"": "explore-then-commit"}, "--gap", "nothing"),
         "gap too wide": ({"": "explore-then-commit", "gap": "2"}, "--gap", "2.0"),
         "linear policy without actions": ({"": "linear-threshold"}, "POLICY", "linear-threshold"),
+        "linear policy on a log": (LOGGED | {"": "linear-threshold"}, "POLICY", "linear-threshold"),
         "finite policy on a set": (
             LINEAR | {"": "linear-threshold", "actions": None, "action-set": "ball", "dimension": "2"},
             "POLICY",
@@ -450,6 +476,19 @@ BAD: dict[str, dict[str, tuple[dict[str, str | None], str, str]]] = {
         ),
         "unknown set": (SPREAD | {"arms": None, "action-set": "cube"}, "--action-set", "cube"),
         "protocol not there": ({"": "nowhere.toml"}, "POLICY", "nowhere.toml"),
+    },
+    "replay": {
+        **LOGS,
+        **{name: SHARED[name] for name in SHARED if name.startswith(("rho", "no rho", "gap"))},
+        "no log": ({"log": None}, "--log", "nothing"),
+        "columns without a log": ({"log": None, "reward-column": "y"}, "--reward-column", "y"),
+        "unknown policy": ({"": "random-treshold"}, "POLICY", "random-treshold"),
+        "linear policy": ({"": "certified-linear"}, "POLICY", "certified-linear"),
+        "protocol not there": ({"": "nowhere.toml"}, "POLICY", "nowhere.toml"),
+        "horizon text": ({"horizon": "long"}, "--horizon", "long"),
+        "horizon below arms": ({"horizon": "1"}, "--horizon", "1"),
+        "bad seed": ({"seed": "-1"}, "--seed", "-1"),
+        "no gap": ({"": "explore-then-commit"}, "--gap", "nothing"),
     },
     "plan": {
         "two unknowns": ({"rho": None}, "plan", "gap"),
@@ -564,6 +603,10 @@ DESIGN_FILES: dict[str, str | bytes] = {
     "long.csv": "0.2,0.1\n1,2\n",
     "zeros.csv": "0,0\n0,0\n",
     "three.csv": "1,0,0\n0,1,0\n0,0,1\n",
+    "rewards.csv": "arm,reward\n" + "b,1\nb,0\nb,1\na,0\na,1\na,0\na,0\n" * 30,
+    "stars.csv": "arm,reward,user\nb,1,x\nb,3,y\na,5,z\na,0,x\n",
+    "gaps.csv": "arm,reward\na,\nb,1\n",
+    "alone.csv": "arm,reward\na,1\na,0\n",
     "box.json": '{"type": "box", "low": [-0.5, 0], "high": [0.5, 0.25]}',
     "typeless.json": "[]",
     "unbounded.json": '{"type": "polytope", "rows": [[1, 0], [0, 1], [0, -1]], "bounds": [1, 1, 1]}',
@@ -577,12 +620,14 @@ def write_design_files(folder: Path) -> None:
 
 
 # what takes no value can have no bad one; `certify` refuses bad values of its argument in the rows above
-VALUELESS = {"--json", "--quiet", "-q", "--help", "-h", "--normalise", "--until-settled", "--gpu", "--quick"}
+VALUELESS = {"--json", "--quiet", "-q", "--help", "-h", "--normalise", "--until-settled", "--gpu", "--quick", "--split"}
 
 
 def command(change: dict[str, str | None], policy: str = "random-threshold", verb: str = "certify") -> list[str]:
     good: dict[str, str | None] = {
-        **{"attack": ATTACK, "calibrate": ATTACK, "plan": PLAN, "design": {}, "reproduce": {}}.get(verb, GOOD)
+        **{"attack": ATTACK, "calibrate": ATTACK, "plan": PLAN, "design": {}, "reproduce": {}, "replay": REPLAY}.get(
+            verb, GOOD
+        )
     }
     first: str | None = {"design": "arms.csv", "reproduce": None}.get(verb, policy)
     named = {"policies": policy, "": None} if verb == "compare" else {"": first}
@@ -898,6 +943,112 @@ def test_means_take_the_place_of_a_linear_problem(tmp_path: Path) -> None:
         cwd=tmp_path,
     )
     assert json.loads(ball.stdout)["environment"]["actions"]["type"] == "ball"
+
+
+def test_a_log_is_certified_and_compared(tmp_path: Path) -> None:
+    write_design_files(tmp_path)
+    flags = ["--log", "rewards.csv", "--horizon", "1e6", "--rho", "0.2", "--pairs", "60"]
+    done = banditto("certify", "certified-elimination", *flags, "--json", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    printed = json.loads(done.stdout)
+    jsonschema.validate(printed, schema("certificate"))
+    log = bd.RewardLog.read(tmp_path / "rewards.csv")
+    own = bd.certify(bd.CertifiedElimination(arms=2, horizon=10**6, rho=0.2), bd.Resampled(log), pairs=60)
+    assert printed["environment"] == bd.Resampled(log).to_dict()
+    assert {key: printed[key] for key in own.to_dict()} == own.to_dict()
+    shown = banditto("certify", "ucb1", *flags[:4], "--horizon", "100", *flags[4:], cwd=tmp_path).stdout
+    assert shown.count("drawn with replacement") == 1
+    compared = banditto("compare", *flags, "--policies", "ucb1,moss", "--rounds", "1e4", cwd=tmp_path)
+    lines = compared.stdout.splitlines()
+    assert [line.split() for line in lines[5:9]] == [
+        ["arm", "rows", "average"],
+        ["---", "----", "-------"],
+        ["b", "90", "0.6667"],
+        ["a", "120", "0.25"],
+    ]
+    assert lines[-1].startswith("Rewards are drawn with replacement from the rows of the log")
+
+
+def test_a_comparison_on_a_log_can_be_rebuilt_and_checks_the_log(tmp_path: Path) -> None:
+    write_design_files(tmp_path)
+    flags = ["--log", "stars.csv", "--arm-column", "user", "--reward-range", "0,5", "--horizon", "1e5", "--rho", "0.3"]
+    more = ["--policies", "certified-elimination,ucb1", "--rounds", "1e4", "--pairs", "30", "--json"]
+    done = banditto("compare", *flags, *more, "--out", "report", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    printed = json.loads(done.stdout)
+    jsonschema.validate(printed, schema("comparison"))
+    assert printed["environment"]["log"]["arms"] == ["x", "y", "z"]
+    assert printed["environment"]["means"] == [0.1, 0.6, 1.0]
+    page = (tmp_path / "report" / "report.html").read_text()
+    assert "Arms of a log with 4 rows, means 0.1 (x), 0.6 (y), 1 (z). Rewards are drawn with replacement" in page
+    again = banditto("compare", "report/study.toml", "--json", cwd=tmp_path)
+    assert json.loads(again.stdout)["policies"] == printed["policies"]
+    written = (tmp_path / "report" / "log.csv").read_text()
+    (tmp_path / "report" / "log.csv").write_text(written + "x,2\n")
+    other = banditto("compare", "report/study.toml", cwd=tmp_path)
+    assert (other.returncode, other.stdout) == (2, "")
+    assert other.stderr.startswith(f"banditto: error: log_digest: got {printed['environment']['log']['digest']}")
+
+
+def test_means_and_a_log_take_each_others_place(tmp_path: Path) -> None:
+    write_design_files(tmp_path)
+    rest = 'horizon = 1e6\nrho = 0.3\npolicies = ["ucb1"]\nrounds = 1e4\npairs = 2\n'
+    (tmp_path / "logged.toml").write_text('log = "stars.csv"\nreward_range = [0, 5]\n' + rest)
+    (tmp_path / "means.toml").write_text('means = [0.1, 0.2]\nenvironment = "gaussian:1"\n' + rest)
+    (tmp_path / "both.toml").write_text('means = [0.1, 0.2]\nlog = "rewards.csv"\n' + rest)
+    found = [
+        json.loads(banditto("compare", *flags, "--json", cwd=tmp_path).stdout)["environment"]["name"]
+        for flags in (
+            ["logged.toml"],
+            ["logged.toml", "--means", "0.1,0.2"],
+            ["means.toml"],
+            ["means.toml", "--log", "rewards.csv"],
+            ["logged.toml", "--log", "rewards.csv"],  # with a range of its own
+        )
+    ]
+    assert found == ["resampled", "bernoulli", "gaussian", "resampled", "resampled"]
+    both = banditto("compare", "both.toml", cwd=tmp_path)
+    assert "--means: got 0.1,0.2, allowed: none, because the log has its own arms and rewards" in both.stderr
+
+
+def test_a_replay_prints_one_object_that_is_the_library_replay(tmp_path: Path) -> None:
+    write_design_files(tmp_path)
+    done = banditto("replay", "ucb1", "--log", "rewards.csv", "--rho", "0.3", "--seed", "4", "--json", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (3, "")
+    printed = json.loads(done.stdout)
+    jsonschema.validate(printed, schema("replay"))
+    log = bd.RewardLog.read(tmp_path / "rewards.csv")
+    own = bd.replay(bd.UCB1(), log, seed=4)
+    assert printed["labs"] == [json.loads(json.dumps(own.to_dict()))]
+    assert (printed["compared"], printed["parted"]) == (None, None)
+    assert own.horizon == log.rows == 210
+    shown = banditto("replay", "ucb1", "--log", "rewards.csv", "--rho", "0.3", "--seed", "4", cwd=tmp_path)
+    assert shown.stdout == own.table() + "\n"
+
+
+def test_a_replay_in_two_labs(tmp_path: Path) -> None:
+    write_design_files(tmp_path)
+    flags = ("--log", "rewards.csv", "--rho", "0.4", "--split")
+    commit = ("explore-then-commit", "--gap", "0.4", "--horizon", "1e4")
+    same = banditto("replay", *commit, *flags, cwd=tmp_path)
+    assert (same.returncode, same.stderr) == (0, "")
+    assert same.stdout.count("All 10,000 pulls are decided.") == 2
+    assert same.stdout.endswith("The same arms in all 10,000 pulls that both labs decided.\n")
+    apart = banditto("replay", "ucb1", *flags, "--json", cwd=tmp_path)
+    printed = json.loads(apart.stdout)
+    jsonschema.validate(printed, schema("replay"))
+    assert apart.returncode == 3
+    assert 1 <= printed["parted"] <= printed["compared"]
+    told = banditto("replay", "ucb1", *flags, cwd=tmp_path).stdout
+    assert f"The two labs part at pull {printed['parted']:,} of {printed['compared']:,} that both decided." in told
+    stars = ("--log", "stars.csv", "--reward-range", "0,5", "--arm-column", "user")
+    single = banditto("replay", "ucb1", *stars, *flags[2:], cwd=tmp_path)
+    assert (single.returncode, single.stdout) == (2, "")
+    assert single.stderr.startswith("banditto: error: --log: got one row of y, allowed: two rows of each arm")
+    policy = bd.ExploreThenCommit(arms=2, horizon=10**4, rho=0.4, gap=0.4)
+    protocol = bd.protocol_of(policy, seed=0, arms=2, horizon=10**4, rho=0.4)
+    (tmp_path / "p.toml").write_text(protocol.to_toml())
+    assert banditto("replay", "p.toml", "--log", "rewards.csv", "--split", cwd=tmp_path).stdout == same.stdout
 
 
 def attack(policy: str, *flags: str, **options: Any) -> subprocess.CompletedProcess[str]:

@@ -53,6 +53,12 @@ def test_the_demo_shows_agreement_and_disagreement(tmp_path: Path) -> None:
     assert titles == ["random-threshold: every pull the same", "ucb1: the two labs part ways"]
 
 
+def test_arms_have_their_names_in_the_legend() -> None:
+    view = bd.watch_pair(bd.UCB1(), bd.Bernoulli([0.2, 0.7]), horizon=100)
+    legend = ribbon_figure([("x", view)], (0.2, 0.7), arm_names=("free", "25%")).legends[0]
+    assert [text.get_text() for text in legend.get_texts()][:2] == ["free (mean 0.2)", "25% (mean 0.7)"]
+
+
 @pytest.mark.parametrize("arms", [2, 9])
 def test_any_number_of_arms_can_be_drawn(arms: int, tmp_path: Path) -> None:
     means = np.linspace(0.1, 0.9, arms).tolist()

@@ -22,6 +22,14 @@ A linear problem has, instead of means,
     dimension = 2                      # of a ball, box or simplex
     normalise = false                  # divide all actions of a file by the length of the longest
 
+and rewards that were logged, instead of either,
+
+    log = "rewards.csv"                # or a Parquet file; its rows are drawn with replacement
+    arm_column = "arm"
+    reward_column = "reward"
+    reward_range = [0, 1]              # rewards are rescaled from this to [0, 1]
+    log_digest = "8bdec3cc..."         # what the log must be, if it is to be checked
+
 Keys that are not listed here are refused. Only `policies`, `horizon`, `rho` and what the environment needs must be
 there, in the file or as flags, which win.
 """
@@ -41,10 +49,12 @@ from banditto.actions.choosing import read_actions
 from banditto.catalogue import build_environment, build_linear_environment, build_policy, takes_option
 from banditto.coins import LARGEST_SEED
 from banditto.environment import Environment
+from banditto.environments.resampled import Resampled
 from banditto.errors import InvalidArgument
 from banditto.exact import integer, open_unit, real
 from banditto.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
 from banditto.intervals import MOST_PAIRS
+from banditto.logs.choosing import read_log
 from banditto.policy import AnyPolicy
 
 LONGEST_TEXT, LONGEST_LABEL = 200, 60
@@ -85,6 +95,11 @@ class StudyFile:
     action_set: str | None = None
     dimension: int | None = None
     normalise: bool | None = None
+    log: str | None = None
+    arm_column: str | None = None
+    reward_column: str | None = None
+    reward_range: tuple[float, float] | None = None
+    log_digest: str | None = None
 
     @classmethod
     def load(cls, path: str) -> StudyFile:
@@ -99,8 +114,9 @@ class StudyFile:
         name, _, file = (study.environment or "").partition(":")
         if name == "discrete" and file and not Path(file).is_absolute():
             study = replace(study, environment=f"{name}:{Path(path).parent / file}")
-        if study.actions is not None and not Path(study.actions).is_absolute():
-            study = replace(study, actions=str(Path(path).parent / study.actions))
+        files = {key: file for key in ("actions", "log") if (file := getattr(study, key)) is not None}
+        beside: dict[str, Any] = {key: str(Path(path).parent / file) for key, file in files.items()}
+        study = replace(study, **beside)  # an absolute path stays what it is
         named = study.action_set or ""
         if named.endswith(".json") and not Path(named).is_absolute():
             study = replace(study, action_set=str(Path(path).parent / named))
@@ -117,16 +133,19 @@ class StudyFile:
         """The study with those flags in place of its own values that were given; what they make moot is forgotten."""
         given = {name: value for name, value in flags.items() if value is not None}
         study = self
-        if given.keys() & _LINEAR:  # a linear problem takes the place of means, and the other way round
-            study = replace(study, means=None)
+        # a linear problem, means and a log take each other's place
+        if "log" in given:
+            study = replace(study, means=None, environment=None, **dict.fromkeys((*_LINEAR, *_LOGGED)))
+        elif given.keys() & _LINEAR:
+            study = replace(study, means=None, **dict.fromkeys(_LOGGED))
         elif "means" in given:
-            study = replace(study, **dict.fromkeys(_LINEAR))
+            study = replace(study, **dict.fromkeys((*_LINEAR, *_LOGGED)))
         for one, other in (("actions", "action_set"), ("action_set", "actions")):
             if one in given and other not in given:
                 study = replace(study, **{other: None, "dimension": None})
         study = replace(study, **given)
-        if "means" not in given and str(given.get("environment", "")).startswith("discrete"):
-            study = replace(study, means=None)
+        if not given.keys() & {"means", "log"} and str(given.get("environment", "")).startswith("discrete"):
+            study = replace(study, means=None, **dict.fromkeys(_LOGGED))
         lines = given.get("policies", ())
         if "gap" not in given and lines and not any(takes_option(line.policy, "gap") for line in lines):
             study = replace(study, gap=None)
@@ -147,6 +166,8 @@ class StudyFile:
         )
 
     def _world(self) -> Environment:
+        if any(getattr(self, name) is not None for name in _LOGGED):
+            return self._logged()
         kind = self.environment or "bernoulli"
         if all(getattr(self, name) is None for name in _LINEAR):
             return build_environment(kind, self.means)
@@ -159,6 +180,17 @@ class StudyFile:
             raise InvalidArgument("means", given, "none, because a linear problem has theta and actions")
         actions = read_actions(self.actions, bool(self.normalise), self.action_set, self.dimension)
         return build_linear_environment(kind, self.theta, actions)
+
+    def _logged(self) -> Environment:
+        """Rewards from a log, which brings everything that other environments are told."""
+        for name in ("means", "environment", *_LINEAR):
+            if (given := getattr(self, name)) is not None and self.log is not None:
+                told = ",".join(f"{part:g}" for part in given) if isinstance(given, tuple) else given
+                raise InvalidArgument(name, told, "none, because the log has its own arms and rewards")
+        log = read_log(self.log, self.arm_column, self.reward_column, self.reward_range)
+        if self.log_digest not in (None, log.digest):
+            raise InvalidArgument("log_digest", self.log_digest, f"{log.digest}, which the log has")
+        return Resampled(log)
 
     def built(self) -> Built:
         """The objects that it names."""
@@ -183,6 +215,7 @@ class StudyFile:
 
 
 _LINEAR = ("theta", "actions", "action_set", "dimension", "normalise")
+_LOGGED = ("log", "arm_column", "reward_column", "reward_range", "log_digest")
 
 
 class Built(NamedTuple):
@@ -223,6 +256,12 @@ def _numbers(value: Any, name: str) -> tuple[float, ...]:
     if not isinstance(value, list):
         raise InvalidArgument(name, value, "a list of numbers")
     return tuple(real(number, name) for number in value)
+
+
+def _ends(value: Any, name: str) -> tuple[float, float]:
+    if not isinstance(value, list) or len(value) != 2:
+        raise InvalidArgument(name, value, "two numbers, the lower one first, such as 0 and 5")
+    return real(value[0], name), real(value[1], name)
 
 
 def _lines(value: Any, name: str) -> tuple[PolicyLine, ...]:
@@ -283,4 +322,9 @@ _CHECKS: dict[str, Any] = {
     "action_set": _text,
     "dimension": _count,
     "normalise": _flag,
+    "log": _text,
+    "arm_column": _text,
+    "reward_column": _text,
+    "reward_range": _ends,
+    "log_digest": _text,
 }

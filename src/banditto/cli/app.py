@@ -18,6 +18,7 @@ from banditto.cli.design import design
 from banditto.cli.output import EXIT_BUG, EXIT_CONFLICT, EXIT_OK, EXIT_PIPE, EXIT_USAGE, print_error
 from banditto.cli.plan import plan
 from banditto.cli.policies import policies
+from banditto.cli.replay import replay
 from banditto.cli.reproduce import reproduce
 from banditto.errors import BandittoError, ConflictError
 from banditto.version import __version__
@@ -35,6 +36,7 @@ app.command()(plan)
 app.command()(attack)
 app.command()(calibrate)
 app.command()(design)
+app.command()(replay)
 app.command()(reproduce)
 app.command()(policies)
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from banditto.actions.choosing import read_actions
-from banditto.cli import parameters
+from banditto.cli import logs, parameters
 from banditto.cli.output import (
     EXIT_CHECK,
     EXIT_INTERRUPTED,
@@ -49,6 +49,10 @@ def certify(
     action_set: parameters.ActionSetOption = None,
     dimension: parameters.Dimension = None,
     normalise: parameters.Normalise = False,
+    log: logs.Log = None,
+    arm_column: logs.ArmColumn = None,
+    reward_column: logs.RewardColumn = None,
+    reward_range: logs.RewardRange = None,
     horizon: parameters.Horizon = None,
     rho: parameters.Rho = None,
     gap: parameters.Gap = None,
@@ -71,10 +75,12 @@ def certify(
     stopped goes on where it was, and one with more pairs adds to what is there.
     """
     from banditto import certification  # numerical libraries are loaded once there is work for them
+    from banditto.environments.resampled import Resampled
 
     workers = Workers.of(jobs, cluster, gpu)
     with collected_warnings() as warnings:
-        world = _World(means, theta, actions, action_set, dimension, normalise, environment or "bernoulli")
+        flags = logs.LogFlags(log, arm_column, reward_column, reward_range)
+        world = _World(means, theta, actions, action_set, dimension, normalise, environment, flags)
         problem = problem_of(policy, world, horizon, rho, seed, gap)
     if not quiet and not as_json:
         print_warnings(warnings)
@@ -111,6 +117,8 @@ def certify(
         print_json(content)
     else:
         sys.stdout.write(certificate.table() + "\n")
+        if isinstance(problem.environment, Resampled):
+            sys.stdout.write(f"\n{problem.environment.table()}\n")
     if certificate.interrupted:
         kept = f"the result is that of --pairs {certificate.pairs}, and the same command runs all pairs"
         if folder is not None:
@@ -129,12 +137,16 @@ class _World(NamedTuple):
     action_set: str | None
     dimension: str | None
     normalise: bool
-    environment: str
+    environment: str | None
+    logged: logs.LogFlags
 
     def built(self, own: AnyPolicy | None = None) -> Environment:
         """The environment; the actions of a protocol's own policy need not be named again."""
         from banditto.catalogue import build_environment, build_linear_environment
 
+        if self.logged.given:
+            return self._resampled()
+        kind = self.environment or "bernoulli"
         fixed: Any = getattr(own, "actions", None)
         named = {name: getattr(self, name) for name in ("theta", "actions", "action_set", "dimension")}
         named = {name: value for name, value in named.items() if value is not None}
@@ -143,9 +155,7 @@ class _World(NamedTuple):
         if fixed is not None and self.theta is None:
             raise InvalidArgument("theta", "nothing", "the parameter, which no protocol holds")
         if not named:
-            return build_environment(
-                self.environment, None if self.means is None else parameters.numbers(self.means, "means")
-            )
+            return build_environment(kind, None if self.means is None else parameters.numbers(self.means, "means"))
         if self.means is not None and self.theta is None:
             name, value = next(iter(named.items()))
             raise InvalidArgument(name, value, "none: that is for linear problems, which have theta and no means")
@@ -158,4 +168,15 @@ class _World(NamedTuple):
         if fixed is None or self.actions is not None or self.action_set is not None:
             fixed = read_actions(self.actions, self.normalise, self.action_set, features)
         theta = None if self.theta is None else parameters.numbers(self.theta, "theta")
-        return build_linear_environment(self.environment, theta, fixed)
+        return build_linear_environment(kind, theta, fixed)
+
+    def _resampled(self) -> Environment:
+        """The rows of a log, which brings everything that other environments are told."""
+        from banditto.environments.resampled import Resampled
+
+        names = ("means", "environment", "theta", "actions", "action_set", "dimension", "normalise")
+        for name in names if self.logged.log is not None else ():
+            if getattr(self, name):
+                given = "it" if name == "normalise" else getattr(self, name)
+                raise InvalidArgument(name, given, "none, because the log has its own arms and rewards")
+        return Resampled(self.logged.read())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from banditto.cli import parameters
+from banditto.cli import logs, parameters
 from banditto.cli.output import (
     EXIT_INTERRUPTED,
     EXIT_OK,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # every file that a report may have: what is in the way is found before the work, and what is stale goes after it
 NAMES = (
     *("report.html", "results.json", "results.csv", "curves.csv", "divergence.csv", "study.toml"),
-    *("arms.json", "actions.csv", "action_set.json"),
+    *("arms.json", "actions.csv", "action_set.json", "log.csv"),
     *(
         f"figures/{name}.{kind}"
         for name in ("agreement", "regret", "ribbons", "divergence", "guarantee")
@@ -62,6 +62,10 @@ def compare(
     action_set: parameters.ActionSetOption = None,
     dimension: parameters.Dimension = None,
     normalise: parameters.Normalise = False,
+    log: logs.Log = None,
+    arm_column: logs.ArmColumn = None,
+    reward_column: logs.RewardColumn = None,
+    reward_range: logs.RewardRange = None,
     policies: Policies = None,
     horizon: parameters.Horizon = None,
     rho: parameters.Rho = None,
@@ -82,7 +86,9 @@ def compare(
 
     Exit code 0 when all were measured, whatever the verdicts; `certify` is the one that checks.
     """
-    from banditto.study_file import PolicyLine, StudyFile  # numerical libraries are loaded once there is work for them
+    # numerical libraries are loaded once there is work for them
+    from banditto.environments.resampled import Resampled
+    from banditto.study_file import PolicyLine, StudyFile
 
     workers = Workers.of(jobs, cluster)
     plan = StudyFile() if study is None else StudyFile.load(study)
@@ -104,6 +110,10 @@ def compare(
         action_set=action_set,
         dimension=None if dimension is None else parameters.count(dimension, "dimension"),
         normalise=normalise or None,
+        log=log,
+        arm_column=arm_column,
+        reward_column=reward_column,
+        reward_range=logs.LogFlags(log, arm_column, reward_column, reward_range).ends(),
     )
     with collected_warnings() as warnings:
         built = plan.built()
@@ -146,6 +156,8 @@ def compare(
         print_json(content)
     else:
         sys.stdout.write(comparison.table() + "\n")
+        if isinstance(built.environment, Resampled):
+            sys.stdout.write(f"\n{built.environment.table()}\n")
         if note := studies.explained(comparison).strip():
             sys.stdout.write(f"\n{note}\n")
     if target is not None and not quiet and not as_json:

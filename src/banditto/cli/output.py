@@ -23,6 +23,7 @@ _OPTIONS = {
     *("means", "environment", "horizon", "rho", "gap", "pairs", "rounds", "policies", "seed", "noise_seed"),
     *("confidence", "jobs", "out", "accuracy", "action_set", "dimension", "pulls", "plot", "normalise"),
     *("theta", "actions", "arms", "pairs_budget", "regret", "resolve", "by", "save", "only"),
+    *("log", "arm_column", "reward_column", "reward_range"),
 }
 _ARGUMENTS = {"policy": "POLICY", "protocol": "POLICY", "study": "STUDY", "address": "--cluster"}
 
@@ -62,6 +63,8 @@ def option_name(argument: str, command: list[str]) -> str:
     """A library argument as it is written on the command line; what is inside a file keeps its name."""
     if argument == "policy" and "compare" in command[:1]:
         argument = "policies"
+    if argument in ("arms", "rewards") and any(word.partition("=")[0] == "--log" for word in command):
+        return "--log"  # what is wrong is in the file
     if argument in ("actions", "arms") and "design" in command[:1]:
         return "ARMS"
     if argument == "backend":

@@ -27,8 +27,10 @@ PLAIN = Look(LIGHT, 10.0)
 SAME, DIFFERENT = "#D9D9D9", "#D7261E"
 
 
-def ribbon_figure(views: Sequence[tuple[str, PairView]], means: Sequence[float], look: Look = PLAIN) -> Figure:
-    """One panel per (title, view)."""
+def ribbon_figure(
+    views: Sequence[tuple[str, PairView]], means: Sequence[float], look: Look = PLAIN, arm_names: Sequence[str] = ()
+) -> Figure:
+    """One panel per (title, view); arms without names have numbers."""
     figure = new_figure(look, (1.6 if look.narrow else 1.0) + (1.55 if look.narrow else 1.3) * len(views))
     panels = figure.subplots(len(views), 1, squeeze=False)[:, 0]
     count = len(means) or max(view.arms for _, view in views)  # actions of an infinite set have numbers only
@@ -38,7 +40,8 @@ def ribbon_figure(views: Sequence[tuple[str, PairView]], means: Sequence[float],
     panels[-1].set_xlabel("pull number")
     named = [arm for arm in range(count) if colours[arm] != OTHERS]
     what = "arm" if means else "action"
-    names = [f"{what} {arm + 1}" + (f" (mean {means[arm]:.4g})" if means else "") for arm in named]
+    called = [plain(name) for name in arm_names] or [f"{what} {arm + 1}" for arm in range(count)]
+    names = [called[arm] + (f" (mean {means[arm]:.4g})" if means else "") for arm in named]
     arms = [Patch(color=colours[arm], label=name) for arm, name in zip(named, names, strict=True)]
     if len(named) < count:
         arms.append(Patch(color=OTHERS, label=f"all other {what}s"))

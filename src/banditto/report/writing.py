@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from banditto.certification import DEFAULT_PAIRS
 from banditto.environment import LinearEnvironment
+from banditto.environments.resampled import Resampled
 from banditto.report import page
 from banditto.report.figures import agreement_figure, divergence_figure, guarantee_figure, regret_figure
 from banditto.report.page import Picture
@@ -37,6 +38,8 @@ def raw_files(comparison: Comparison, study: StudyFile, content: Mapping[str, An
     files["divergence.csv"] = _csv(_divergence_records(comparison))
     files["study.toml"] = study.to_toml()
     arms = comparison.environment.to_dict().get("arms")
+    if isinstance(comparison.environment, Resampled):
+        files["log.csv"] = comparison.environment.log.to_csv()
     if arms is not None:
         files["arms.json"] = json.dumps({"arms": arms}, indent=2) + "\n"
     world = comparison.environment
@@ -60,10 +63,16 @@ def drawn_files(
 def _complete(comparison: Comparison, study: StudyFile) -> StudyFile:
     """The study with every default written out, so that other defaults could not change it."""
     first = comparison.entrants[0].certificate
-    from_file = "arms" in comparison.environment.to_dict()
+    world = comparison.environment
+    from_file = "arms" in world.to_dict()
+    if isinstance(world, Resampled):
+        ends = (world.log.low, world.log.high)
+        study = replace(study, log="log.csv", reward_range=ends, log_digest=world.log.digest)
+        study = replace(study, arm_column=None, reward_column=None)
+    else:
+        study = replace(study, environment="discrete:arms.json" if from_file else study.environment or "bernoulli")
     return replace(
         study,
-        environment="discrete:arms.json" if from_file else study.environment or "bernoulli",
         actions=None if study.actions is None else "actions.csv",
         action_set="action_set.json" if (study.action_set or "").endswith(".json") else study.action_set,
         normalise=None,
@@ -79,11 +88,12 @@ def _complete(comparison: Comparison, study: StudyFile) -> StudyFile:
 
 def _pictures(comparison: Comparison, progress: CompareProgress | None) -> tuple[list[Picture], Files]:
     views = [(row.label, row.view) for row in comparison.entrants if row.view is not None]
-    means = comparison.environment.means
+    world = comparison.environment
+    means, names = world.means, world.log.arms if isinstance(world, Resampled) else ()
     drawings: list[tuple[str, Draw]] = [
         ("agreement", lambda look: agreement_figure(comparison, look)),
         ("regret", lambda look: regret_figure(comparison, look)),
-        ("ribbons", lambda look: ribbon_figure(views, means, look)),
+        ("ribbons", lambda look: ribbon_figure(views, means, look, names)),
         ("divergence", lambda look: divergence_figure(comparison, look)),
         ("guarantee", lambda look: guarantee_figure(comparison, look)),
     ]
@@ -204,6 +214,10 @@ def _opening(comparison: Comparison) -> str:
     means = ", ".join(f"{mean:g}" for mean in world.means[:20]) + (", ..." if len(world.means) > 20 else "")
     first = comparison.entrants[0].certificate
     what = f"Arms with {world.name} rewards of means {means}"
+    if isinstance(world, Resampled):
+        arms = list(zip(world.log.arms, world.means, strict=True))
+        means = ", ".join(f"{mean:.4g} ({name})" for name, mean in arms[:20]) + (", ..." if len(arms) > 20 else "")
+        what = f"Arms of a log with {world.log.rows:,} rows, means {means}. {world.explained().rstrip('.')}"
     if isinstance(world, LinearEnvironment):
         theta = ", ".join(f"{value:g}" for value in world.to_dict()["theta"])
         what = f"Actions with {world.name} rewards, theta = ({theta}), the best of mean {world.best:g}"

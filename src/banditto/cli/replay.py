@@ -1,0 +1,86 @@
+"""`banditto replay`: what one policy does on the rows of a log, each read once and in order."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from banditto.cli import logs, parameters
+from banditto.cli.output import EXIT_CHECK, EXIT_OK, collected_warnings, print_json, print_warnings
+from banditto.cli.problems import problem_of
+from banditto.environment import Environment
+from banditto.logs import RewardLog
+from banditto.policy import AnyPolicy
+from banditto.provenance import provenance
+
+SCHEMA_VERSION = 1
+Split = Annotated[
+    bool,
+    typer.Option("--split", help="Two labs: one reads the first, third ... row of each arm, the other the rest."),
+]
+RowHorizon = Annotated[
+    str | None, typer.Option("--horizon", metavar="N", help="Pulls (default: as many as the log has rows).")
+]
+
+
+def replay(
+    policy: parameters.PolicyArgument,
+    log: logs.RowLog = None,
+    arm_column: logs.ArmColumn = None,
+    reward_column: logs.RewardColumn = None,
+    reward_range: logs.RewardRange = None,
+    horizon: RowHorizon = None,
+    rho: parameters.Rho = None,
+    gap: parameters.Gap = None,
+    seed: parameters.Seed = None,
+    split: Split = False,
+    as_json: parameters.Json = False,
+    quiet: parameters.Quiet = False,
+) -> int:
+    """Follow one policy through the rows of a log: no row is used twice, and nothing is simulated.
+
+    Exit code 0 when every pull up to the horizon is decided, and with --split the same in both labs; 3 when the log
+    runs dry before that, or the labs part.
+    """
+    from banditto.engine.replaying import replay as replayed  # numerical libraries are loaded once there is work
+
+    whole = logs.LogFlags(log, arm_column, reward_column, reward_range).read()
+    labs = whole.split() if split else (whole,)
+    if horizon is None and not policy.endswith((".toml", ".json")):
+        horizon = str(whole.rows)
+    with collected_warnings() as warnings:
+        problem = problem_of(policy, _Rows(whole), horizon, rho, seed, gap)
+    if not quiet and not as_json:
+        print_warnings(warnings)
+    runs = [replayed(problem.policy, lab, seed=problem.seed, horizon=problem.horizon) for lab in labs]
+    parting = runs[0].against(runs[1]) if split else None
+    if as_json:
+        content: dict[str, Any] = {
+            "schema_version": SCHEMA_VERSION,
+            "labs": [run.to_dict() for run in runs],
+            "compared": None if parting is None else parting.compared,
+            "parted": None if parting is None else parting.parted,
+        }
+        print_json(content | {"warnings": warnings} | provenance())
+    else:
+        sys.stdout.write("\n\n".join(run.table() for run in runs) + "\n")
+        if parting is not None:
+            same = f"The same arms in all {parting.compared:,} pulls that both labs decided."
+            parted = f"The two labs part at pull {parting.parted or 0:,} of {parting.compared:,} that both decided."
+            sys.stdout.write(f"\n{same if parting.parted is None else parted}\n")
+    agreed = parting is None or parting.parted is None
+    return EXIT_OK if agreed and all(run.finished for run in runs) else EXIT_CHECK
+
+
+class _Rows(NamedTuple):
+    """The log as the place where rewards come from."""
+
+    log: RewardLog
+
+    def built(self, own: AnyPolicy | None = None) -> Environment:
+        """Its rows; a protocol's own policy changes nothing about them."""
+        from banditto.engine.replaying import LogRows
+
+        return LogRows(self.log)
