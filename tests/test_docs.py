@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from examples.real_data import plans
 from scipy.special import bdtr
 
 import banditto as bd
@@ -70,10 +71,19 @@ def test_python_examples_run(page: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["README.md", "docs/attack.md", "docs/certify.md", "docs/compare.md", "docs/cost.md", "docs/design.md"],
+    [
+        "README.md",
+        "docs/attack.md",
+        "docs/certify.md",
+        "docs/compare.md",
+        "docs/cost.md",
+        "docs/design.md",
+        "docs/real-data.md",
+    ],
 )
 def test_command_lines_run(name: str, tmp_path: Path) -> None:
     (tmp_path / "arms.csv").write_text("0.9,0.1\n0.2,0.7\n-0.5,0.5\n")
+    plans().to_csv(tmp_path / "plans.csv", index=False)
     text = (ROOT / name).read_text(encoding="utf-8")
     blocks = re.findall(r"^```(\w*)\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
     lines = [line for kind, block in blocks if not kind for line in block.splitlines() if line.startswith("banditto ")]
@@ -92,6 +102,29 @@ def test_the_attack_page_shows_what_is_printed() -> None:
     (shown,) = re.findall(r"```text\n(.*?)\n```", text, flags=re.DOTALL)
     policy = bd.CertifiedElimination(arms=3, horizon=10**6, rho=0.1)
     assert bd.attack(policy, seed=1).table() == shown
+
+
+def test_the_page_on_real_data_shows_what_is_printed() -> None:
+    text = (ROOT / "docs" / "real-data.md").read_text(encoding="utf-8")
+    _, compared, split, dry = re.findall(r"```text\n(.*?)\n```", text, flags=re.DOTALL)
+    frame = plans()
+    log = bd.RewardLog.of(zip(frame["plan"], frame["visited"], strict=True))
+    world = bd.Resampled(log)
+    patient = bd.CertifiedElimination(arms=4, horizon=10**7, rho=0.1)
+    rows = bd.compare([patient, bd.BatchedElimination(arms=4, horizon=10**7), bd.UCB1()], world, rounds=2 * 10**6)
+    assert f"{rows.table()}\n\n{world.table()}" == compared
+    policy = bd.ExploreThenCommit(arms=4, horizon=10**5, rho=0.1, gap=0.08)
+    first, second = (bd.replay(policy, half) for half in log.split())
+    assert first.against(second) == (10**5, None)
+    assert split.startswith(f"{first.table()}\n\n{second.table()}\n\n")
+    assert bd.replay(patient, log).table() == dry
+    labs = [bd.replay(bd.UCB1(), half, horizon=log.rows) for half in log.split()]
+    assert labs[0].against(labs[1]).parted == 5
+    assert (log.rows, policy.pulls) == (14_941, 640)
+    paid = log.rewards[log.arms.index("95%")]
+    assert (round(sum(paid[:640]) / 640, 2), round(sum(paid[-640:]) / 640, 2)) == (0.65, 0.35)
+    gaps = sorted(world.means)
+    assert round(gaps[-1] - gaps[-2], 3) == 0.086
 
 
 def test_the_worked_example_is_what_the_code_computes() -> None:

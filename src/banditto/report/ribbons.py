@@ -46,9 +46,19 @@ def ribbon_figure(
     if len(named) < count:
         arms.append(Patch(color=OTHERS, label=f"all other {what}s"))
     strip = [Patch(color=SAME, label=f"same {what}"), Patch(color=DIFFERENT, label=f"different {what}")]
-    columns = 2 if look.narrow else 4 if len(arms) > 4 else len(arms) + 2
+    labels = [str(patch.get_label()) for patch in (*arms, *strip)]
+    columns = _legend_columns(labels, look)
     figure.legend(handles=[*arms, *strip], loc="outside lower center", ncols=columns, frameon=False, fontsize=8.5)
     return figure
+
+
+def _legend_columns(labels: Sequence[str], look: Look) -> int:
+    """One line if all fit into it, else as many columns as the longest label leaves room for, four at most."""
+    widths = [len(label) + 9 for label in labels]  # in letters, with the patch and what is between columns
+    room = int(14.0 * look.width)
+    if sum(widths) <= room and len(labels) <= 6:
+        return len(labels)
+    return max(1, min(2 if look.narrow else 4, room // max(widths)))
 
 
 def arm_colours(views: Sequence[tuple[str, PairView]], arms: int) -> list[str]:
