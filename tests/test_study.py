@@ -252,7 +252,7 @@ def test_files_of_arms_are_looked_for_beside_the_study(tmp_path: Path) -> None:
     assert StudyFile.load(str(tmp_path / "study.toml")).built().environment.means == (0.5, 0.75)
 
 
-def test_the_documented_study_is_a_study() -> None:
+def test_the_documented_study_is_a_study(tmp_path: Path) -> None:
     from banditto import study_file
 
     text = "\n".join(line[4:] for line in str(study_file.__doc__).splitlines() if line.startswith("    "))
@@ -261,8 +261,14 @@ def test_the_documented_study_is_a_study() -> None:
     study = StudyFile.of(tomllib.loads(text))
     assert set(study.__dataclass_fields__) == set(tomllib.loads(text))
     linear: dict[str, Any] = dict.fromkeys(("theta", "actions", "action_set", "dimension", "normalise"))
-    assert len(replace(study, **linear).built().policies) == 4
+    logged: dict[str, Any] = dict.fromkeys(("arm_column", "reward_column", "reward_range", "log_digest"))
+    assert len(replace(study, log=None, **logged, **linear).built().policies) == 4
     assert math.isclose(study.rho or 0, 0.1)
     lines = (PolicyLine(policy="certified-linear"),)
     disc = replace(study, means=None, actions=None, normalise=None, gap=None, policies=lines)
-    assert len(disc.built().policies) == 1
+    assert len(replace(disc, log=None, **logged).built().policies) == 1
+    (tmp_path / "rewards.csv").write_text("arm,reward\na,1\nb,0\n")
+    resampled = replace(study, means=None, environment=None, log=str(tmp_path / "rewards.csv"), **linear)
+    assert replace(resampled, log_digest=None).built().environment.means == (1.0, 0.0)
+    with pytest.raises(InvalidArgument, match="^log_digest: got 8bdec3cc..., allowed: .*, which the log has"):
+        resampled.built()
