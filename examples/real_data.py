@@ -1,8 +1,6 @@
 """Doctors' visits in the RAND Health Insurance Experiment as a log of rewards; docs/real-data.md says what it shows.
 
-    python examples/real_data.py plans.csv
-
-writes the log for `banditto compare --log`. It needs `pip install statsmodels`, which carries the data.
+`python examples/real_data.py plans.csv` writes the log for `banditto compare --log`. It needs statsmodels for the data.
 """
 
 from __future__ import annotations

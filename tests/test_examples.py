@@ -85,6 +85,7 @@ PRINTED = {
         r"^  0\.7 and 0\.2 for 12% of the patients$",
         r"^The best doses are 0\.7 and 0\.2: 74% succeed\.$",
     ),
+    "real_data": (r"^free +98,080 +6,822 +6,822 +0\.7819$", r"^All 100,000 pulls are decided\.", r"^verdict +PASS$"),
     "second_lab": (
         r"^First run: [0-9a-f]{16} here, [0-9a-f]{16} in the second lab\.$",
         r"of 40 runs are the same in both labs",
