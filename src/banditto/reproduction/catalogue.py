@@ -8,7 +8,16 @@ from importlib import import_module
 from banditto.errors import ContractError, InvalidArgument
 from banditto.reproduction.claims import Claim
 
-MODULES: tuple[str, ...] = ("definition",)
+MODULES: tuple[str, ...] = (
+    "definition",
+    "warm_up",
+    "mean_estimation",
+    "arms",
+    "undecided",
+    "printed",
+    "prices",
+    "rivals",
+)
 
 
 @cache

@@ -1,0 +1,150 @@
+"""Theorem 4's proof: an arm is undecided in at most six batches, counted from the windows and in executions.
+
+The proof calls an arm undecided in a batch when its mean is below the best one by U/2 - 3 U~ to U + 5 U~: there the
+random threshold decides, and two executions may differ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from banditto.arrays import IntArray
+from banditto.coins import Coins
+from banditto.environments.bernoulli import Bernoulli
+from banditto.horizons import batch_count
+from banditto.noise import Noise
+from banditto.policies.random_threshold import RandomThreshold
+from banditto.reproduction.claims import AtMost, Chart, Claim, Curve, Effort, Measured
+from banditto.schedule import Batch
+
+MOST = 6  # by the paper's proof
+LOGARITHMS = tuple(range(17, 35))  # of horizons: whole powers of e
+
+
+class Region(NamedTuple):
+    """Differences of means in one batch that the proof calls undecided, and how far a mean may be off."""
+
+    low: float
+    high: float
+    radius: float  # U~
+
+    @classmethod
+    def of(cls, batch: Batch) -> Region:
+        """From the cut on totals, which is uniform from n (U/2 + U~) over n U/2."""
+        half, radius = batch.span / batch.samples, (batch.low - batch.span) / batch.samples
+        return cls(half - 3.0 * radius, 2.0 * half + 5.0 * radius, radius)
+
+    def reaches(self, gap: float) -> bool:
+        """Whether arms with this gap can be undecided while both means are within U~ of the truth."""
+        return self.low - 2.0 * self.radius <= gap <= self.high + 2.0 * self.radius
+
+
+def made(logarithm: int, arms: int = 2, rho: float = 0.1) -> RandomThreshold:
+    """Algorithm 2 with the paper's constants; T is the first whole number from e^logarithm on."""
+    return RandomThreshold(arms=arms, horizon=math.ceil(math.exp(logarithm)), rho=rho, constants="paper")
+
+
+def regions(policy: RandomThreshold) -> list[Region]:
+    """One for each batch."""
+    return [Region.of(batch) for batch in policy.schedule.batches]
+
+
+def hardest_gaps(policy: RandomThreshold) -> list[tuple[float, int]]:
+    """Gaps up to 0.9, and in how many batches each can be undecided; the count rises only at a region's lower end."""
+    found = regions(policy)
+    gaps = sorted({region.low - 2.0 * region.radius for region in found})
+    return [(gap, sum(region.reaches(gap) for region in found)) for gap in gaps if 0.0 < gap <= 0.9]
+
+
+def counted_windows(policies: Sequence[RandomThreshold], effort: Effort) -> Measured:
+    """The largest count over all gaps and policies."""
+    counts = [max(count for _, count in hardest_gaps(policy)) for policy in policies]
+    horizons = tuple(float(policy.horizon) for policy in policies)
+    curves = (
+        Curve(label="undecided at the worst gap", x=horizons, y=tuple(map(float, counts))),
+        Curve(label="the paper's bound", x=(horizons[0], horizons[-1]), y=(MOST, MOST), theory=True),
+        Curve(
+            label="all batches, log T",
+            x=horizons,
+            y=tuple(float(batch_count(policy.horizon)) for policy in policies),
+            theory=True,
+        ),
+    )
+    chart = Chart(x_label="horizon (pulls)", y_label="batches", curves=curves, y_log=False)
+    return Measured.exactly(float(max(counts)), chart=chart)
+
+
+def executed(policy: RandomThreshold, gap: float, executions: int, seed: int) -> IntArray:
+    """In how many batches each arm (execution, arm) was undecided while it was active."""
+    world = Bernoulli([0.9 - gap] * (policy.arms - 1) + [0.9])
+    coins, noise = Coins(seed, count=executions), Noise(seed, 0, 0)
+    state = policy.init(executions)
+    counts = np.zeros((executions, policy.arms), dtype=np.int64)
+    while (plan := policy.plan(state)) is not None:
+        totals = world.draw(plan, noise)
+        if bool(state.testing.any()):
+            batch = policy.schedule.batch(state.batch)
+            means = np.where(state.active, state.totals + totals, -np.inf) / batch.samples
+            gaps = np.where(state.active, np.max(means, axis=1, keepdims=True) - means, np.inf)
+            region = Region.of(batch)
+            counts += state.active & state.testing & (gaps >= region.low) & (gaps <= region.high)
+        state = policy.decide(state, totals, coins)
+    return counts
+
+
+def counted_executions(policy: RandomThreshold, effort: Effort) -> Measured:
+    """The largest count over all executions, arms and the hardest gaps."""
+    number = effort.choose(4096, 65_536)
+    rows = []
+    for k, (gap, _) in enumerate(hardest_gaps(policy)):
+        if gap > 0.02:
+            worse = executed(policy, gap * 1.000001, number, seed=330 + k)[:, :-1]
+            rows.append((gap, int(worse.max()), float(worse.mean())))
+    gaps, most, mean = zip(*rows, strict=True)
+    curves = (
+        Curve(label="largest count", x=gaps, y=tuple(map(float, most))),
+        Curve(label="mean count", x=gaps, y=mean),
+        Curve(label="the paper's bound", x=(gaps[0], gaps[-1]), y=(MOST, MOST), theory=True),
+    )
+    chart = Chart(x_label="gap", y_label="batches in which an arm is undecided", curves=curves, y_log=False)
+    detail = f"{number:,} executions at each of {len(rows)} gaps; {sum(mean) / len(mean):.2f} batches on average."
+    return Measured.exactly(float(max(most)), detail=detail, chart=chart)
+
+
+STATEMENT = "An arm is undecided in at most six batches, however many there are: this saves the log^2 T."
+
+
+def _windows(effort: Effort) -> Measured:
+    return counted_windows([made(logarithm) for logarithm in LOGARITHMS], effort)
+
+
+def _executions(effort: Effort) -> Measured:
+    return counted_executions(made(30, arms=3), effort)
+
+
+CLAIMS = (
+    Claim(
+        name="theorem-4-undecided",
+        place="Theorem 4",
+        statement=STATEMENT,
+        quantity="undecided batches of one arm at the worst gap",
+        experiment="Counted from the batches' own windows, exactly, for two arms, rho = 0.1, T from e^17 to e^34.",
+        rule=AtMost(predicted=MOST, detectable=1.0),
+        measure=_windows,
+        seconds=(0.1, 0.1),
+    ),
+    Claim(
+        name="theorem-4-undecided-played",
+        place="Theorem 4",
+        statement=STATEMENT,
+        quantity="undecided batches of one arm, the most of all executions",
+        experiment="Three arms, rho = 0.1, T = e^30, executions at the gaps at which most windows overlap.",
+        rule=AtMost(predicted=MOST, detectable=1.0),
+        measure=_executions,
+        seconds=(0.5, 5.0),
+    ),
+)
