@@ -92,7 +92,7 @@ def gap_law(make: Make, problem: Problem, effort: Effort) -> Measured:
     for k, gap in enumerate(gaps):
         moved = problem._replace(gap=gap)
         points.append(regret_at(1.0 / gap, make(moved), moved.world, pairs, seed=300 + k))
-    return exponent(points, "1/gap", "regret (rewards)", 1.0)
+    return exponent(points, "1/gap", "regret, rewards", 1.0)
 
 
 def rho_law(make: Make, problem: Problem, effort: Effort) -> Measured:
@@ -101,7 +101,7 @@ def rho_law(make: Make, problem: Problem, effort: Effort) -> Measured:
     points = [
         averaged(1.0 / rho, make, problem._replace(rho=rho), effort, seed=400 + 20 * k) for k, rho in enumerate(rhos)
     ]
-    return exponent(points, "1/rho", "regret (rewards)", 2.0)
+    return exponent(points, "1/rho", "regret, rewards", 2.0)
 
 
 def arms_law(make: Make, problem: Problem, sizes: Sequence[int], effort: Effort) -> Measured:
@@ -110,7 +110,7 @@ def arms_law(make: Make, problem: Problem, sizes: Sequence[int], effort: Effort)
     for k, arms in enumerate(sizes):
         x, *regret = averaged(float(arms), make, problem._replace(arms=arms), effort, seed=600 + 20 * k)
         points.append(Point(x, *(value / (arms - 1) for value in regret)))
-    return exponent(points, "arms", "regret for each worse arm (rewards)", 2.0)
+    return exponent(points, "arms", "regret for each worse arm, rewards", 2.0)
 
 
 def _horizons(problem: Problem, smallest: int) -> list[Problem]:
@@ -124,7 +124,7 @@ def horizon_law(make: Make, problem: Problem, smallest: int, plain: int, effort:
         for k, each in enumerate(_horizons(problem, smallest))
     ]
     label = f"(log^{plain} T log(K T log T))^(1/{plain + 1})" if plain else "log(K T log T)"
-    return exponent(points, label, "regret (rewards)", plain + 1.0)
+    return exponent(points, label, "regret, rewards", plain + 1.0)
 
 
 def saving(first: Make, second: Make, problem: Problem, smallest: int, effort: Effort) -> Measured:
@@ -136,7 +136,7 @@ def saving(first: Make, second: Make, problem: Problem, smallest: int, effort: E
         ratio = one.y / two.y
         reach = math.exp(math.hypot((one.high - one.y) / one.y, (two.high - two.y) / two.y))
         points.append(Point(one.x, ratio, ratio / reach, ratio * reach))
-    return exponent(points, "log T", "regret of Algorithm 1 / regret of Algorithm 2", 2.0)
+    return exponent(points, "log T", "regret of 1 / regret of 2", 2.0)
 
 
 def replicable(make: Make, problem: Problem, effort: Effort) -> Measured:

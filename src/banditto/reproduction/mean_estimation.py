@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -13,7 +14,7 @@ from banditto.environments.bernoulli import Bernoulli
 from banditto.intervals import clopper_pearson
 from banditto.noise import Noise
 from banditto.replicable import Constants
-from banditto.reproduction.claims import AtMost, Claim, Effort, Measured, Near
+from banditto.reproduction.claims import AtMost, Claim, Curve, Effort, Measured, Near
 from banditto.reproduction.fits import CONFIDENCE, Point, exponent
 from banditto.rounding import RoundedMean, replicable_mean, samples_needed
 
@@ -53,7 +54,12 @@ def confidence_law(constants: Constants, predicted: float, needs: Needs, effort:
     """The exponent of the samples in log(1/delta)."""
     logs = [(k * float(np.log(10.0)), 10.0**-k) for k in POWERS]
     found = [(log, needs(tau=TAU, delta=delta, rho=1e-4, constants=constants)) for log, delta in logs]
-    return _law(found, "log(1/delta)", predicted)
+    law = _law(found, "log(1/delta)", predicted)
+    if constants == "paper" or law.chart is None:
+        return law
+    paper = [float(samples_needed(tau=TAU, delta=delta, rho=1e-4, constants="paper")) for _, delta in logs]
+    beside = Curve(label="the paper's constants", x=tuple(log for log, _ in logs), y=tuple(paper))
+    return replace(law, chart=replace(law.chart, curves=(*law.chart.curves, beside)))
 
 
 # -- how good they are ------------------------------------------------------------------------------------------------

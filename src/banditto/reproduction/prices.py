@@ -59,7 +59,7 @@ def rho_price(make: Make, name: str, effort: Effort) -> Measured:
         _theory("order of the lower bound, 1/(100 rho^2 gap)", rhos, [lower_bound(problem) for problem in problems]),
         _theory("Lai and Robbins", rhos, [lai_robbins(problem) for problem in problems]),
     )
-    chart = Chart(x_label="rho", y_label="regret (rewards)", curves=curves)
+    chart = Chart(x_label="rho", y_label="regret, rewards", curves=curves)
     return Measured(value=line.slope, interval=(line.low, line.high), chart=chart)
 
 
@@ -76,7 +76,7 @@ def horizon_price(make: Make, rho: float, smallest: int, effort: Effort) -> Meas
         _theory("Lai and Robbins", horizons, [lai_robbins(problem) for problem in problems]),
         _theory("order of the lower bound, 1/(100 rho^2 gap)", horizons, [lower_bound(each) for each in problems]),
     )
-    chart = Chart(x_label="horizon (pulls)", y_label="regret (rewards)", curves=curves)
+    chart = Chart(x_label="horizon, pulls", y_label="regret, rewards", curves=curves)
     return Measured(value=line.slope, interval=(line.low, line.high), chart=chart)
 
 

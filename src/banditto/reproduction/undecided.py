@@ -74,7 +74,7 @@ def counted_windows(policies: Sequence[RandomThreshold], effort: Effort) -> Meas
             theory=True,
         ),
     )
-    chart = Chart(x_label="horizon (pulls)", y_label="batches", curves=curves, y_log=False)
+    chart = Chart(x_label="horizon, pulls", y_label="batches", curves=curves, y_log=False)
     return Measured.exactly(float(max(counts)), chart=chart)
 
 
@@ -110,7 +110,7 @@ def counted_executions(policy: RandomThreshold, effort: Effort) -> Measured:
         Curve(label="mean count", x=gaps, y=mean),
         Curve(label="the paper's bound", x=(gaps[0], gaps[-1]), y=(MOST, MOST), theory=True),
     )
-    chart = Chart(x_label="gap", y_label="batches in which an arm is undecided", curves=curves, y_log=False)
+    chart = Chart(x_label="gap", y_label="undecided batches", curves=curves, y_log=False)
     detail = f"{number:,} executions at each of {len(rows)} gaps; {sum(mean) / len(mean):.2f} batches on average."
     return Measured.exactly(float(max(most)), detail=detail, chart=chart)
 

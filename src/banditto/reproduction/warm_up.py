@@ -104,7 +104,7 @@ def exploration(gaps: tuple[float, ...], effort: Effort) -> Measured:
     ratios = [(point.y / line, point.low / line, point.high / line) for point, line in zip(points, lines, strict=True)]
     value, low, high = (sum(column) / len(ratios) for column in zip(*ratios, strict=True))
     theory = Curve(label="m times the sum of gaps", x=gaps, y=tuple(lines), theory=True)
-    chart = Chart(x_label="gap", y_label="regret (rewards)", curves=(curve("measured", points), theory))
+    chart = Chart(x_label="gap", y_label="regret, rewards", curves=(curve("measured", points), theory))
     return Measured(value=value, interval=(low, high), chart=chart)
 
 
