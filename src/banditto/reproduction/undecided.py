@@ -101,9 +101,9 @@ def counted_executions(policy: RandomThreshold, effort: Effort) -> Measured:
     number = effort.choose(4096, 65_536)
     rows = []
     for k, (gap, _) in enumerate(hardest_gaps(policy)):
-        if gap > 0.02:
-            worse = executed(policy, gap * 1.000001, number, seed=330 + k)[:, :-1]
-            rows.append((gap, int(worse.max()), float(worse.mean())))
+        inside = gap * 1.000001  # of the window that begins there, whatever was rounded
+        worse = executed(policy, inside, number, seed=330 + k)[:, :-1]
+        rows.append((gap, int(worse.max()), float(worse.mean())))
     gaps, most, mean = zip(*rows, strict=True)
     curves = (
         Curve(label="largest count", x=gaps, y=tuple(map(float, most))),
