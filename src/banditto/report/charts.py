@@ -15,20 +15,23 @@ WIDTH = 5.6  # inches; one size for all screens
 CHART_LOOKS = {("light", "wide"): Look(LIGHT, WIDTH), ("dark", "wide"): Look(DARK, WIDTH)}
 _HEIGHT = 3.1
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_DASHES = ((5.0, 3.0), (1.5, 2.0), (8.0, 2.0, 1.5, 2.0))  # of a chart's first, second and third line of theory
 _FEW_DECADES = 1.0
 
 
 def claim_figure(chart: Chart, look: Look) -> Figure:
-    """Points have shapes and colours of their own; lines of the theory are dashed and grey."""
+    """Points have shapes and colours of their own; lines of the theory are grey, with dashes of their own."""
     curves = [replace(curve, label=curve.label.replace("$", r"\$")) for curve in chart.curves]  # no formulas
     labels = [curve.label for curve in curves]
     joined = sum(not curve.theory for curve in curves) > 1  # a single row of points lies on its theory's line
     figure = new_figure(look, _HEIGHT + legend_height(look, labels))
     axes = figure.subplots()
-    number = 0
+    number = lines = 0
     for curve in curves:
         if curve.theory:
-            axes.plot(curve.x, curve.y, color=look.theme.ink, alpha=0.65, linestyle=(0, (5, 3)), label=curve.label)
+            dashes = (0, _DASHES[lines % len(_DASHES)])
+            axes.plot(curve.x, curve.y, color=look.theme.ink, alpha=0.65, linestyle=dashes, label=curve.label)
+            lines += 1
         else:
             _points(axes, curve, look, number, joined)
             number += 1
