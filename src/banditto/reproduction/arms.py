@@ -39,7 +39,7 @@ def _law(
         experiment=experiment,
         rule=rule,
         measure=measure,
-        seconds=(quick, 12.0 * quick),
+        seconds=(quick, 8.0 * quick),
     )
 
 
@@ -64,7 +64,7 @@ CLAIMS = (
         f"Two arms, 24 gaps from 0.05 to 0.4 (four steps of the staircase), rho = 0.5; {LONG}.",
         Near(predicted=1.0, detectable=0.2),
         partial(gap_law, algorithm_1, FIRST),
-        2.5,
+        0.6,
     ),
     _law(
         "theorem-3-rho",
@@ -72,7 +72,7 @@ CLAIMS = (
         f"Two arms, rho from 0.03 to 0.5, averages over gaps from 0.18 to 0.3; {LONG}.",
         Near(predicted=2.0, detectable=0.1),
         partial(rho_law, algorithm_1, FIRST),
-        3.0,
+        0.6,
     ),
     _law(
         "theorem-3-arms",
@@ -80,7 +80,7 @@ CLAIMS = (
         f"4 to 24 arms with equal gaps, averages over gaps from 0.18 to 0.3, rho = 0.5; {LONG}.",
         Near(predicted=2.0, detectable=0.1),
         partial(arms_law, algorithm_1, FIRST, (4, 6, 8, 12, 16, 24)),
-        7.0,
+        1.5,
     ),
     _law(
         "theorem-3-horizon",
@@ -89,7 +89,7 @@ CLAIMS = (
         "against the geometric mean of the bound's three logarithms.",
         Near(predicted=3.0, detectable=0.3),
         partial(horizon_law, algorithm_1, GROWING, 22, 2),
-        4.0,
+        1.5,
     ),
     _replicable(4, algorithm_2, 30),
     _law(
@@ -98,7 +98,7 @@ CLAIMS = (
         f"Two arms, 24 gaps from 0.05 to 0.4 (four steps of the staircase), rho = 0.04; {LONG}.",
         Near(predicted=1.0, detectable=0.2),
         partial(gap_law, algorithm_2, SECOND),
-        2.0,
+        0.4,
     ),
     _law(
         "theorem-4-rho",
@@ -106,7 +106,7 @@ CLAIMS = (
         f"Two arms, rho from 0.0025 to 0.04, where beta = K^2/rho^2, averages over gaps from 0.18 to 0.3; {LONG}.",
         Near(predicted=2.0, detectable=0.1),
         partial(rho_law, algorithm_2, SECOND),
-        1.0,
+        0.4,
     ),
     _law(
         "theorem-4-arms",
@@ -114,7 +114,7 @@ CLAIMS = (
         f"5 to 40 arms with equal gaps, averages over gaps from 0.18 to 0.3, rho = 0.1; {LONG}.",
         Near(predicted=2.0, detectable=0.1),
         partial(arms_law, algorithm_2, Problem(rho=0.1), (5, 7, 10, 14, 20, 28, 40)),
-        4.0,
+        1.2,
     ),
     _law(
         "theorem-4-horizon",
@@ -123,7 +123,7 @@ CLAIMS = (
         "against the bound's log(K T log T).",
         Near(predicted=1.0, detectable=0.2),
         partial(horizon_law, algorithm_2, GROWING, 22, 0),
-        2.5,
+        0.7,
     ),
     Claim(
         name="theorem-4-saving",
@@ -133,6 +133,6 @@ CLAIMS = (
         experiment="Both algorithms on the same two arms, T from e^22 to e^34, averages over gaps from 0.09 to 0.15.",
         rule=Near(predicted=2.0, detectable=0.2),
         measure=partial(saving, algorithm_1, algorithm_2, GROWING, 22),
-        seconds=(5.0, 60.0),
+        seconds=(2.5, 14.0),
     ),
 )

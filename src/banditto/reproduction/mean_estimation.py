@@ -155,7 +155,7 @@ CLAIMS = (
         experiment="Means of fair coins with the paper's constants, tau = 0.05, delta = 0.05, rho = 0.3.",
         rule=AtMost(predicted=0.05, detectable=0.01),
         measure=partial(accuracy, "paper", replicable_mean),
-        seconds=(2.0, 15.0),
+        seconds=(0.8, 11.0),
     ),
     Claim(
         name="proposition-2-replicable",
@@ -165,7 +165,7 @@ CLAIMS = (
         experiment="Means of fair coins, the hardest ones, with the paper's constants; delta = 0.01, rho = 0.1.",
         rule=AtMost(predicted=RHO, detectable=0.02),
         measure=partial(agreement, "paper", replicable_mean),
-        seconds=(3.0, 25.0),
+        seconds=(1.3, 25.0),
     ),
     Claim(
         name="proposition-2-replicable-certified",
@@ -175,6 +175,6 @@ CLAIMS = (
         experiment="Means of fair coins with certified constants; delta = 0.01, rho = 0.1.",
         rule=Near(predicted=RHO, detectable=0.03),
         measure=partial(agreement, "certified", replicable_mean),
-        seconds=(3.0, 25.0),
+        seconds=(2.7, 25.0),
     ),
 )

@@ -98,7 +98,7 @@ CLAIMS = (
         experiment=f"{TWO_ARMS}, T = 10^13, rho from 0.0005 to 0.02. The lower bound's line has the constant 1/100.",
         rule=Near(predicted=2.0, detectable=0.2),
         measure=partial(rho_price, algorithm_2_certified, "random-threshold, certified"),
-        seconds=(0.2, 2.0),
+        seconds=(0.1, 0.7),
     ),
     Claim(
         name="beyond-price-rho",
@@ -108,7 +108,7 @@ CLAIMS = (
         experiment=f"{TWO_ARMS}, T = 10^13, certified-elimination, rho from 0.0005 to 0.02; the chart goes on to 0.5.",
         rule=Near(predicted=2.0, detectable=0.2),
         measure=partial(rho_price, house_told, "certified-elimination"),
-        seconds=(7.0, 25.0),
+        seconds=(5.0, 12.0),
     ),
     Claim(
         name="beyond-price-additive",
@@ -116,9 +116,9 @@ CLAIMS = (
         statement="1/rho^2 is added to log T and does not multiply it, as it does in Algorithm 2.",
         quantity="exponent of regret in log T",
         experiment=f"{TWO_ARMS}, certified-elimination at rho = {TINY:g}, T from 10^11 to 10^15.",
-        rule=Near(predicted=0.0, detectable=0.3),
+        rule=Near(predicted=0.0, detectable=0.1),
         measure=partial(horizon_price, house_told, TINY, 11),
-        seconds=(4.0, 20.0),
+        seconds=(3.0, 9.0),
     ),
     Claim(
         name="beyond-price-horizon",
@@ -128,6 +128,6 @@ CLAIMS = (
         experiment=f"{TWO_ARMS}, certified-elimination at rho = 0.1, T from 10^7 to 10^15.",
         rule=AtMost(predicted=1.0, detectable=0.3),
         measure=partial(horizon_price, house_told, 0.1, 7),
-        seconds=(4.0, 20.0),
+        seconds=(3.0, 9.0),
     ),
 )

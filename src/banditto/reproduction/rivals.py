@@ -115,7 +115,7 @@ def _against(number: int, rival: Make) -> Claim:
         experiment=f"Geometric mean over {ON_GRID} {SHORT}",
         rule=AtLeast(predicted=65.0, detectable=10.0),
         measure=partial(against, rival, house),
-        seconds=(8.0, 12.0),
+        seconds=(10.0, 11.0),
     )
 
 
@@ -130,6 +130,6 @@ CLAIMS = (
         experiment=f"Geometric mean over {ON_GRID} Exploration alone is the least that a known gap costs.",
         rule=AtMost(predicted=50.0, detectable=10.0),
         measure=partial(against_a_known_gap, house),
-        seconds=(8.0, 12.0),
+        seconds=(10.0, 11.0),
     ),
 )

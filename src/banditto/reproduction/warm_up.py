@@ -152,7 +152,7 @@ CLAIMS = (
         measure=partial(kept_promise, Game(arms=1000, rho=0.5, promised=GAP)),
         reason="The printed m does not grow with the number of arms. A union bound gives 2 (K-1) rho^4, which is below "
         "rho only for K up to 1 + 1/(2 rho^3): some 500 arms at rho = 0.1, and 5 at rho = 0.5.",
-        seconds=(1.5, 12.0),
+        seconds=(0.8, 4.0),
     ),
     Claim(
         name="warm-up-thousand-arms-certified",
@@ -162,7 +162,7 @@ CLAIMS = (
         experiment="The same pairs with the pulls that the union bound asks for.",
         rule=AtMost(predicted=0.5, detectable=0.05),
         measure=partial(kept_promise, Game(arms=1000, rho=0.5, promised=GAP, constants="certified")),
-        seconds=(1.5, 12.0),
+        seconds=(0.8, 4.0),
     ),
     Claim(
         name="warm-up-wrong-gap",
