@@ -137,7 +137,7 @@ CLAIMS = (
         rule=AtMost(predicted=RHO, detectable=0.01),
         measure=partial(proved, "paper"),
         reason="The proof drops its constants: 6 times 16 times K/sqrt(beta) is 96 rho. It would need beta above 9216 "
-        "K^2/rho^2. The constant is safe all the same, as theorem-4-replicable measures; its proof is not.",
+        "K^2/rho^2. Measured, the constant holds (theorem-4-replicable); its proof does not support it.",
         seconds=(0.01, 0.01),
     ),
     Claim(

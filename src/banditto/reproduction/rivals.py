@@ -103,7 +103,10 @@ def against_a_known_gap(ours: Make, effort: Effort) -> Measured:
 
 
 ON_GRID = "36 problems: 2, 5 and 10 arms, T = 10^6 to 10^8, rho = 0.1 and 0.3, gaps 0.1 and 0.3, the best arm last."
-SHORT = "Where the horizon is too short for the paper's constants, the first arm is played to the end, and counts so."
+CAUTION = (
+    "Where T is too short for the paper's constants, the first arm is played to the end, and counts so. Both gaps are "
+    "among those that the house policy is tuned for, which flatters it."
+)
 
 
 def _against(number: int, rival: Make) -> Claim:
@@ -112,7 +115,7 @@ def _against(number: int, rival: Make) -> Claim:
         place="beyond",
         statement=f"certified-elimination costs far less than Algorithm {number} with the paper's constants.",
         quantity=f"regret of Algorithm {number} / regret of the house policy",
-        experiment=f"Geometric mean over {ON_GRID} {SHORT}",
+        experiment=f"Geometric mean over {ON_GRID} {CAUTION}",
         rule=AtLeast(predicted=65.0, detectable=10.0),
         measure=partial(against, rival, house),
         seconds=(10.0, 11.0),
