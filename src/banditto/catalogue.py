@@ -140,7 +140,14 @@ def rewards_of(policy: AnyPolicy, kind: RewardKind | None = None) -> Rewards:
 
 
 def protocol_of(policy: AnyPolicy, *, seed: int, arms: int, horizon: int, rho: float) -> Protocol:
-    """The protocol of a policy on a problem."""
+    """The protocol of a policy on a problem: what a second lab needs, with a digest.
+
+    Examples:
+        >>> from banditto import RandomThreshold
+        >>> policy = RandomThreshold(arms=2, horizon=10**6, rho=0.1)
+        >>> protocol_of(policy, seed=1, arms=2, horizon=10**6, rho=0.1).digest[:8]
+        'b182763b'
+    """
     return Protocol(
         policy=policy.name,
         decision_version=policy.decision_version,
@@ -154,7 +161,14 @@ def protocol_of(policy: AnyPolicy, *, seed: int, arms: int, horizon: int, rho: f
 
 
 def policy_of(protocol: Protocol) -> AnyPolicy:
-    """The policy of a protocol, deciding by the constants that the protocol holds."""
+    """The policy of a protocol, deciding by the constants that the protocol holds.
+
+    Examples:
+        >>> from banditto import RandomThreshold
+        >>> policy = RandomThreshold(arms=2, horizon=10**6, rho=0.1)
+        >>> policy_of(protocol_of(policy, seed=1, arms=2, horizon=10**6, rho=0.1)) == policy
+        True
+    """
     entry = lookup(protocol.policy, policies.REGISTRY | baselines.REGISTRY, "protocol")
     kind = load_class(entry)
     if protocol.decision_version != kind.decision_version:

@@ -54,7 +54,10 @@ class Regret(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """How often two executions with shared coins and fresh rewards were the same, arm for arm."""
+    """How often two executions with shared coins and fresh rewards were the same, arm for arm: Definition 1, measured.
+
+    docs/certify.md says what each field means, and what a certificate does not say.
+    """
 
     policy: str
     constants: str | None
@@ -185,6 +188,15 @@ def certify(
     adds to them. `jobs` starts that many processes; `executor` uses one of yours instead. Results do not depend on
     either, nor on how often a run was stopped. `backend="cupy"` plays on a GPU: the same coins and decisions, with
     rewards of the same distribution.
+
+    This measures Definition 1 of *Replicable Bandits* on one environment; docs/certify.md says what it means.
+
+    Examples:
+        >>> from banditto import Bernoulli, CertifiedElimination
+        >>> policy = CertifiedElimination(arms=3, horizon=10**6, rho=0.1)
+        >>> certificate = certify(policy, Bernoulli([0.9, 0.8, 0.7]), pairs=1000, seed=1)
+        >>> certificate.verdict, certificate.pairs
+        ('PASS', 1000)
     """
     study = study_of(policy, environment, seed=seed, noise_seed=noise_seed, horizon=horizon, backend=backend)
     rho = checked_rho(policy, rho)

@@ -28,7 +28,18 @@ CHUNK = 8192  # blocks of pairs ask for neighbouring ranges of the same stream: 
 
 @dataclass(frozen=True, slots=True)
 class Coins:
-    """The coins of replicates `start` to `start + count - 1` of one seed."""
+    """The coins of replicates `start` to `start + count - 1` of one seed.
+
+    They are the internal randomness that the two executions of Definition 1 share; looked up by address and never drawn
+    in sequence, so that a coin more or less elsewhere moves nothing.
+
+    Examples:
+        >>> first, second = Coins(7), Coins(7)
+        >>> bool(first.uniform("cut", 1) == second.uniform("cut", 1))
+        True
+        >>> bool(first.uniform("cut", 1) == first.uniform("cut", 2))
+        False
+    """
 
     seed: int
     start: int = 0

@@ -13,6 +13,12 @@ class InvalidArgument(BandittoError, ValueError):
     """An argument has a value that is not allowed.
 
     The three parts are kept apart so that a program can read them; `str()` is the line for people.
+
+    Examples:
+        >>> from banditto import Bernoulli
+        >>> Bernoulli([0.5, 1.2])
+        Traceback (most recent call last):
+        banditto.errors.InvalidArgument: means: got 1.2, allowed: numbers from 0 to 1
     """
 
     code = "invalid-argument"

@@ -45,10 +45,21 @@ class Term(NamedTuple):
 
 @dataclass(frozen=True)
 class Guarantee:
-    """A bound on the probability that two executions differ, term by term.
+    """A bound on the probability that two executions differ (Definition 1), term by term.
 
     `holds` says whether the proof's total is at most rho, compared in exact arithmetic before rounding. With a
     `promised_gap` it holds only where one arm is better than all others by at least that; `on` checks it.
+
+    Examples:
+        >>> from banditto import RandomThreshold
+        >>> guarantee = RandomThreshold(arms=2, horizon=10**6, rho=0.1).guarantee()
+        >>> print(guarantee.table())
+        term               value      statement
+        -----------------  ---------  -----------------------------------------------------------
+        good event         2e-06      2/T: in some execution a mean is off by more than U~/2
+        undecided batches  0.09942    (K-1) M kappa/sqrt(beta L), M = 2, kappa = 1.128, beta = 29
+        finite precision   8.803e-13  (K-1) M (2^-47 + 2^-48 R/U): coins, cuts, totals
+        total              0.09942    <= rho = 0.1
     """
 
     terms: tuple[Term, ...]

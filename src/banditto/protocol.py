@@ -33,6 +33,8 @@ class Protocol:
     """One policy with its constants, its problem and its seed.
 
     `decision_version` rises only when a policy's decisions change; software versions do not belong here.
+
+    Two labs that hold protocols with the same digest, and pull what they say, share everything but the rewards.
     """
 
     policy: str

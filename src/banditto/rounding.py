@@ -51,7 +51,14 @@ def replicable_mean(
 ) -> RoundedMean:
     """The mean `total / samples`, rounded so that another lab with the same coins most likely finds the same value.
 
-    `batch` and `arm` address the grid's offset among the coins of one experiment.
+    Proposition 2 of *Replicable Bandits*; the certified constants are proved in docs/replicable-mean.md. `batch` and
+    `arm` address the grid's offset among the coins of one experiment.
+
+    Examples:
+        >>> from banditto import Coins
+        >>> labs = [replicable_mean(total, 9103, rho=0.1, delta=0.001, coins=Coins(7)) for total in (4601, 4575)]
+        >>> labs[0].value == labs[1].value
+        True
     """
     total = real(total, "total")
     samples = integer(samples, "samples", 1, 10**15)
@@ -72,7 +79,14 @@ def samples_needed(
     rewards: RewardKind | None = None,
     constants: Constants = "certified",
 ) -> int:
-    """The number of samples for which the radius is at most `tau`."""
+    """The number of samples for which the radius is at most `tau`: Proposition 2 of *Replicable Bandits*.
+
+    Examples:
+        >>> samples_needed(tau=0.05, delta=0.001, rho=0.1)
+        9103
+        >>> samples_needed(tau=0.05, delta=0.001, rho=0.1, constants="paper")
+        190831
+    """
     width = real(tau, "tau")
     if width <= 0.0:
         raise InvalidArgument("tau", tau, "a number above 0")

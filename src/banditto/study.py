@@ -61,7 +61,10 @@ class Entrant(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """The rows of all policies that were finished, in the order in which they were given."""
+    """The rows of all policies that were finished, in the order in which they were given.
+
+    Each row is a certificate; docs/compare.md describes the table, the files and the report.
+    """
 
     environment: Environment
     entrants: tuple[Entrant, ...]
@@ -124,6 +127,12 @@ def compare(
     what each per-round policy may play in all. `curves` adds regret curves and one pair to look at, for a report. In
     the folder `out` finished pairs of every policy are kept, as `certify` keeps them; what is there of other policies,
     environments or seeds is left alone.
+
+    Examples:
+        >>> from banditto import UCB1, Bernoulli, CertifiedElimination
+        >>> rivals = [CertifiedElimination(arms=2, horizon=10**5, rho=0.2), UCB1()]
+        >>> [row.certificate.verdict for row in compare(rivals, Bernoulli([0.9, 0.5]), pairs=200, rounds=10**5).entrants]
+        ['PASS', 'FAIL']
     """
     names = _checked_labels(policies, labels)
     if not hasattr(environment, "means"):

@@ -39,7 +39,12 @@ class HalfSpace(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Ball(ConvexSet):
-    """{a : |a| <= radius, <normal, a> >= least for every cut}."""
+    """{a : |a| <= radius, <normal, a> >= least for every cut}.
+
+    Examples:
+        >>> Ball(dimension=2).maximise((0.0, 4.0))
+        (0.0, 1.0)
+    """
 
     dimension: int
     radius: float = 1.0

@@ -22,7 +22,15 @@ _STRIP = 2.0 / math.sqrt(5.0)  # of the radius: the diagonal of a strip's width 
 
 
 def net(actions: ActionSet, radius: Real) -> FloatArray:
-    """Actions (action, feature) of the set, such that each of its actions is within `radius` of one of them."""
+    """Actions (action, feature) of the set, such that each of its actions is within `radius` of one of them.
+
+    For Corollary 12 of *Replicable Bandits*, and at most two dimensions: no other algorithm here needs a net.
+
+    Examples:
+        >>> from banditto import Box
+        >>> net(Box.unit(1), 0.5).shape
+        (3, 1)
+    """
     distance = real(radius, "radius")
     if not distance > 0.0:
         raise InvalidArgument("radius", radius, "a number above 0")

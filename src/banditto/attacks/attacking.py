@@ -54,7 +54,10 @@ class Worst(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Attack:
-    """What an attack found; FAIL if the worst instance's lower bound on P(differ) is above rho."""
+    """What an attack found; FAIL if the worst instance's lower bound on P(differ) is above rho.
+
+    Definition 1 is about every instance: a PASS here is no proof (docs/attack.md).
+    """
 
     policy: str
     constants: str | None
@@ -141,6 +144,13 @@ def attack(
     `certify(policy, worst, seed=seed, pairs=...)` would play. `rho` must be given for a baseline, which has none, and
     `rewards` may be, if they are not those that its sigma suggests. `known` are instances to begin with: the means of
     all arms, or theta.
+
+    Definition 1 of *Replicable Bandits* is about every instance, which no search covers: a PASS is no proof.
+
+    Examples:
+        >>> from banditto import RandomThreshold
+        >>> attack(RandomThreshold(arms=2, horizon=10**5, rho=0.3), pairs_budget=2000, seed=1).verdict
+        'PASS'
     """
     if isinstance(policy, RoundPolicy) or not isinstance(policy, BatchedPolicy):
         given = getattr(policy, "name", policy)

@@ -42,7 +42,8 @@ class State(NamedTuple):
 class BatchedElimination:
     """Plays survivors equally often in each batch; drops those behind by sigma sqrt(gamma log(TK) / tau).
 
-    `grid` is "geometric" (best for a fixed problem) or "minimax"; `batches` defaults to floor(log T) or 3.
+    Gao, Han, Ren, Zhou 2019. `grid` is "geometric" (best for a fixed problem) or "minimax"; `batches` defaults to
+    floor(log T) or 3.
     """
 
     arms: int

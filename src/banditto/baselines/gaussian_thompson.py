@@ -24,7 +24,10 @@ from banditto.policy import Kernel, Record
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianThompson(Scaled):
-    """Plays each arm once, then the largest sample from Normal(mean, sigma^2 / n)."""
+    """Plays each arm once, then the largest sample from Normal(mean, sigma^2 / n).
+
+    Korda, Kaufmann, Munos 2013.
+    """
 
     name: ClassVar[str] = "gaussian-thompson"
     decision_version: ClassVar[int] = 1

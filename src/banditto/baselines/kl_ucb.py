@@ -28,7 +28,7 @@ from banditto.rewards import RewardKind, Rewards
 
 @dataclass(frozen=True, kw_only=True)
 class KLUCB:
-    """Plays each arm once, then the largest q with n kl(mean, q) <= log(t)."""
+    """Plays each arm once, then the largest q with n kl(mean, q) <= log(t) (Garivier, Cappé 2011)."""
 
     sigma: float = 0.5
     rewards: RewardKind | None = None

@@ -43,7 +43,7 @@ from banditto.rewards import Rewards
 class LinUCB(RidgeRegression):
     """Plays the largest <a, estimate> + beta |a|, in the norm of V^-1; theta's length is at most `bound`.
 
-    beta = sigma sqrt(2 log(T) + log(det(V) / det(lambda))) + sqrt(lambda) bound
+    beta = sigma sqrt(2 log(T) + log(det(V) / det(lambda))) + sqrt(lambda) bound (Abbasi-Yadkori, Pál, Szepesvári 2011).
     """
 
     bound: float = 0.5

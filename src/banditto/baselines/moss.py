@@ -21,7 +21,10 @@ from banditto.policy import Kernel, Record
 
 @dataclass(frozen=True, kw_only=True)
 class MOSS(Scaled):
-    """Plays each arm once, then the largest mean + 2 sigma sqrt(max(log(T / (K n)), 0) / n)."""
+    """Plays each arm once, then the largest mean + 2 sigma sqrt(max(log(T / (K n)), 0) / n).
+
+    Audibert, Bubeck 2009.
+    """
 
     name: ClassVar[str] = "moss"
     decision_version: ClassVar[int] = 1

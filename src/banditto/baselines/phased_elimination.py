@@ -56,7 +56,8 @@ class State(NamedTuple):
 class PhasedElimination:
     """Learns all survivors' values up to eps = bound 2^-l in phase l; drops those 2 eps behind the best.
 
-    reward - `centre` = <theta, a> + sigma-subgaussian noise, with theta of length at most `bound`.
+    Lattimore, Szepesvári 2020, chapter 22. reward - `centre` = <theta, a> + sigma-subgaussian noise, with theta of
+    length at most `bound`.
     """
 
     actions: FiniteActions

@@ -23,7 +23,10 @@ from banditto.policy import Kernel, Record
 
 @dataclass(frozen=True, kw_only=True)
 class SuccessiveElimination(Scaled):
-    """Plays survivors in turn; drops those whose mean is two radii or more below the best one's."""
+    """Plays survivors in turn; drops those whose mean is two radii or more below the best one's.
+
+    Even-Dar, Mannor, Mansour 2006.
+    """
 
     name: ClassVar[str] = "successive-elimination"
     decision_version: ClassVar[int] = 1

@@ -29,7 +29,10 @@ from banditto.rewards import Rewards
 
 @dataclass(frozen=True, kw_only=True)
 class Thompson:
-    """Plays the arm whose posterior sample is largest; the prior of each mean is Beta(`successes`, `failures`)."""
+    """Plays the arm whose posterior sample is largest; the prior of each mean is Beta(`successes`, `failures`).
+
+    Thompson 1933; Agrawal, Goyal 2012.
+    """
 
     successes: float = 1.0
     failures: float = 1.0

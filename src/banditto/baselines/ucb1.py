@@ -25,7 +25,7 @@ from banditto.policy import Kernel, Record
 
 @dataclass(frozen=True, kw_only=True)
 class UCB1(Scaled):
-    """Plays each arm once, then the largest mean + 2 sigma sqrt(2 log(t) / n)."""
+    """Plays each arm once, then the largest mean + 2 sigma sqrt(2 log(t) / n) (Auer, Cesa-Bianchi, Fischer 2002)."""
 
     name: ClassVar[str] = "ucb1"
     decision_version: ClassVar[int] = 1

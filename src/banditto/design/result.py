@@ -44,7 +44,7 @@ class PullPlan(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """A design by integer counts, with a certified g.
+    """A design by integer counts, with a certified g (Lemmas 5 and 7; `effective` is Lemma 8).
 
     `arms` are the numbers of the core set's actions, None for infinite sets; `actions` are their features, rounded as
     they were used. `features` are those in which the design was made: all of them unless the actions do not span.

@@ -42,7 +42,14 @@ def watch_pair(
     horizon: int | None = None,
     points: int = 1200,
 ) -> PairView:
-    """Pair number `pair` of the study that `certify` would run with the same arguments, at log-spaced rounds."""
+    """Pair number `pair` of the study that `certify` would run with the same arguments, at log-spaced rounds.
+
+    Examples:
+        >>> from banditto import Bernoulli, CertifiedElimination
+        >>> view = watch_pair(CertifiedElimination(arms=2, horizon=10**5, rho=0.1), Bernoulli([0.9, 0.5]))
+        >>> view.same, view.horizon
+        (True, 100000)
+    """
     study = study_of(policy, environment, seed=seed, noise_seed=noise_seed, horizon=horizon)
     pair = integer(pair, "pair", 0, 10**9)
     points = integer(points, "points", 2, 10**6)

@@ -19,7 +19,12 @@ from banditto.rewards import Rewards
 
 @dataclass(frozen=True)
 class Bernoulli:
-    """Arms that pay 1 with probability `means[arm]`, else 0."""
+    """Arms that pay 1 with probability `means[arm]`, else 0.
+
+    Examples:
+        >>> Bernoulli([0.9, 0.8, 0.7]).means
+        (0.9, 0.8, 0.7)
+    """
 
     means: tuple[float, ...]
 

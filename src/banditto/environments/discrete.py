@@ -34,7 +34,12 @@ _FORMAT = "arms with values from 0 to 1 and as many probabilities, which add up 
 
 @dataclass(frozen=True)
 class Discrete:
-    """Arms given as (values, probabilities), each of any length."""
+    """Arms given as (values, probabilities), each of any length.
+
+    Examples:
+        >>> Discrete([([0, 0.5, 1], [0.25, 0.5, 0.25]), ([0, 1], [0.75, 0.25])]).means
+        (0.5, 0.25)
+    """
 
     values: tuple[tuple[float, ...], ...]
     probabilities: tuple[tuple[float, ...], ...]

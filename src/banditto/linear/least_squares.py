@@ -63,9 +63,15 @@ class RoundedParameter(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ReplicableLeastSquares:
-    """Least squares for these actions; `rounding` is "lattice" or "grid".
+    """Lemma 9 of *Replicable Bandits* for these actions: a least-squares estimate that two labs round alike.
 
-    `sigma`, `rewards` and `centre` are what is known of the rewards: in [0, 1] by default, with mean 1/2 + <theta, a>.
+    `rounding` is "lattice", ours, or "grid", the paper's; both are proved in docs/least-squares.md. `sigma`, `rewards`
+    and `centre` are what is known of the rewards: in [0, 1] by default, with mean 1/2 + <theta, a>.
+
+    Examples:
+        >>> estimator = ReplicableLeastSquares(actions=[[1, 0], [0.6, 0.6], [0, 1]])
+        >>> estimator.pulls_needed(epsilon=0.1, rho=0.1, delta=0.01)
+        14270
     """
 
     actions: Any

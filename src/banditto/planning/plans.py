@@ -49,6 +49,11 @@ def plan(
 
     With `regret`, the most that may be lost in expectation, leave out two of the three. `policy` is a name such as
     `random-threshold:paper`; the default is the house policy. Linear problems have `actions` instead of `arms`.
+
+    Examples:
+        >>> found = plan(arms=2, gap=0.4, rho=0.5)
+        >>> found.policy.name, found.policy.guarantee().holds
+        ('certified-elimination', True)
     """
     question = asked(policy, arms, actions, environment, resolve, by)
     seed = integer(seed, "seed", 0, LARGEST_SEED)

@@ -47,9 +47,16 @@ class Costs(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class CertifiedLinear(LinearPolicy):
-    """Replicable linear bandits at the lower of two prices; `method` names a plan instead of choosing it.
+    """Replicable linear bandits at the lower of two prices: the one to use for actions with features.
 
-    `costs` are the two predicted regrets.
+    Beyond the paper; docs/certified-linear.md has the theorem for its thresholds, and Theorem 10's counterpart in
+    docs/least-squares-rounding.md covers its lattice. `method` names a plan instead of choosing it. `costs` are the two
+    predicted regrets.
+
+    Examples:
+        >>> policy = CertifiedLinear(actions=[[1, 0], [0.6, 0.6], [0, 1]], horizon=10**7, rho=0.1)
+        >>> policy.method, policy.guarantee().holds
+        ('lattice', True)
     """
 
     method: Method | None = None

@@ -33,8 +33,16 @@ from banditto.replicable import Replicable
 class ExploreThenCommit(Replicable):
     """Warm-up I of *Replicable Bandits*: `gap` is the promised lead of the best arm over all others.
 
-    `sigma` is 1/2 for rewards in [0, 1]; with another sigma the rewards are taken as sigma-subgaussian unless
-    `rewards="gaussian"`. `pulls` is the resolved number of pulls of each arm.
+    Its bound is proved in docs/explore-then-commit.md, and holds only where the promise does. `sigma` is 1/2 for
+    rewards in [0, 1]; with another sigma the rewards are taken as sigma-subgaussian unless `rewards="gaussian"`.
+    `pulls` is the resolved number of pulls of each arm.
+
+    Examples:
+        >>> policy = ExploreThenCommit(arms=2, horizon=10**6, rho=0.1, gap=0.1)
+        >>> policy.pulls
+        300
+        >>> policy.guarantee().on([0.9, 0.8]).holds, policy.guarantee().on([0.9, 0.85]).holds
+        (True, False)
     """
 
     gap: float

@@ -53,9 +53,17 @@ class State(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class LeastSquaresRounding(LinearPolicy):
-    """Estimate, round, keep what is within 2 eps of the best, and again; `rounding` is "lattice" or "grid".
+    """Algorithm 4 of *Replicable Bandits*, Theorem 10: any action set, by estimates that are rounded alike.
 
-    `actions` may be a matrix, `FiniteActions` or any action set. `schedule` holds the resolved constants that decide.
+    Estimate, round, keep what is within 2 eps of the best, and again; `rounding` is "lattice" or "grid". The bound is
+    proved in docs/least-squares-rounding.md. `actions` may be a matrix, `FiniteActions` or any action set. `schedule`
+    holds the resolved constants that decide.
+
+    Examples:
+        >>> from banditto import Ball
+        >>> policy = LeastSquaresRounding(actions=Ball(dimension=2), horizon=10**7, rho=0.1)
+        >>> policy.guarantee().holds, len(policy.schedule.batches)
+        (True, 2)
     """
 
     rounding: Literal["lattice", "grid"] | None = None

@@ -36,9 +36,15 @@ from banditto.text import significant
 
 @dataclass(frozen=True, kw_only=True)
 class LinearThreshold(LinearRace):
-    """Pull by design, drop what is behind by more than a shared random threshold, and again.
+    """Algorithm 3 of *Replicable Bandits*, Theorem 6: finitely many actions against a shared random threshold.
 
-    `schedule` holds the resolved constants that decide.
+    Pull by design, drop what is behind by more than the threshold, and again. The bound is proved in
+    docs/linear-threshold.md. `schedule` holds the resolved constants that decide.
+
+    Examples:
+        >>> policy = LinearThreshold(actions=[[1, 0], [0.6, 0.6], [0, 1]], horizon=10**7, rho=0.1)
+        >>> policy.guarantee().holds
+        True
     """
 
     schedule: LinearSchedule = field(init=False, repr=False)

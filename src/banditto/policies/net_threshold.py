@@ -30,9 +30,10 @@ from banditto.protocol import Plain, Protocol
 
 @dataclass(frozen=True, kw_only=True)
 class NetThreshold(LinearPolicy):
-    """`LinearThreshold` on a net of `actions`, an action set of at most two dimensions.
+    """Corollary 12 of *Replicable Bandits*: `LinearThreshold` on a net of an action set of at most two dimensions.
 
-    `inner` is that policy, `points` (action, feature) are the net.
+    It is there to be compared with; docs/net-threshold.md says why it loses. `inner` is the policy on the net, `points`
+    (action, feature) are the net.
     """
 
     inner: LinearThreshold = field(init=False, repr=False)

@@ -35,10 +35,19 @@ from banditto.thresholds import Problem
 
 @dataclass(frozen=True, kw_only=True)
 class RandomThreshold(Replicable):
-    """Algorithm 2 of *Replicable Bandits*.
+    """Algorithm 2 of *Replicable Bandits*, Theorem 4: elimination against a shared random threshold.
 
-    `sigma` is 1/2 for rewards in [0, 1]; with another sigma the rewards are taken as sigma-subgaussian unless
-    `rewards="gaussian"`. `schedule` holds the resolved constants that decide.
+    The bound of `constants="certified"` is proved in docs/random-threshold.md; the paper's own constants have no proof
+    that gives rho. `sigma` is 1/2 for rewards in [0, 1]; with another sigma the rewards are taken as sigma-subgaussian
+    unless `rewards="gaussian"`. `schedule` holds the resolved constants that decide.
+
+    Examples:
+        >>> policy = RandomThreshold(arms=2, horizon=10**6, rho=0.1)
+        >>> policy.schedule.blowup, policy.guarantee().holds
+        (29, True)
+        >>> paper = RandomThreshold(arms=2, horizon=10**6, rho=0.1, constants="paper")
+        >>> paper.schedule.blowup, paper.guarantee().holds
+        (2304, False)
     """
 
     schedule: Schedule = field(init=False, repr=False)
