@@ -131,7 +131,8 @@ def compare(
     Examples:
         >>> from banditto import UCB1, Bernoulli, CertifiedElimination
         >>> rivals = [CertifiedElimination(arms=2, horizon=10**5, rho=0.2), UCB1()]
-        >>> [row.certificate.verdict for row in compare(rivals, Bernoulli([0.9, 0.5]), pairs=200, rounds=10**5).entrants]
+        >>> compared = compare(rivals, Bernoulli([0.9, 0.5]), pairs=200, rounds=10**5)
+        >>> [row.certificate.verdict for row in compared.entrants]
         ['PASS', 'FAIL']
     """
     names = _checked_labels(policies, labels)
