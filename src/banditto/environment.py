@@ -61,7 +61,7 @@ class LinearEnvironment(Environment, Protocol):
 
     @property
     def centre(self) -> float:
-        """What is left of a mean without <theta, a>."""
+        """What is left of a mean without `<theta, a>`."""
 
     @property
     def best(self) -> float:

@@ -31,7 +31,7 @@ _CLOSE = 2.0**-40  # relative: what floats leave to decimals
 
 
 class HalfSpace(NamedTuple):
-    """<normal, a> >= least, with a normal of length 1."""
+    """`<normal, a> >= least`, with a normal of length 1."""
 
     normal: tuple[float, ...]
     least: float
@@ -39,7 +39,7 @@ class HalfSpace(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Ball(ConvexSet):
-    """{a : |a| <= radius, <normal, a> >= least for every cut}.
+    """`{a : |a| <= radius, <normal, a> >= least for every cut}`.
 
     Examples:
         >>> Ball(dimension=2).maximise((0.0, 4.0))

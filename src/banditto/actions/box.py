@@ -21,7 +21,7 @@ MOST_VERTICES = 4096
 
 @dataclass(frozen=True, kw_only=True)
 class Box(ConvexSet):
-    """{a : low <= a <= high}.
+    """`{a : low <= a <= high}`.
 
     Examples:
         >>> Box(low=(0.0, 0.0), high=(1.0, 0.5)).maximise((1.0, 1.0))

@@ -24,7 +24,7 @@ _VERTEX_WORK = 4_000_000  # products of integers that listing the vertices may c
 
 @dataclass(frozen=True, init=False, eq=False)
 class Polytope(ConvexSet):
-    """{a : rows a <= bounds}, the numbers taken as they are, to the last bit; empty and unbounded ones are refused.
+    """`{a : rows a <= bounds}`, the numbers taken as they are, to the last bit; empty and unbounded ones are refused.
 
     Examples:
         >>> triangle = Polytope(rows=[[1, 0], [0, 1], [-1, -1]], bounds=[1, 1, 1])

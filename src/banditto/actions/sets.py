@@ -30,16 +30,16 @@ class ActionSet(Protocol):
         ...
 
     def maximise(self, direction: Direction) -> Action:
-        """An action with the largest <direction, a>, always the same one."""
+        """An action with the largest `<direction, a>`, always the same one."""
         ...
 
     def cut(self, normal: Direction, least: float) -> ActionSet:
-        """The actions with <normal, a> >= least; refused if there are none."""
+        """The actions with `<normal, a> >= least`; refused if there are none."""
         ...
 
 
 class Slab(NamedTuple):
-    """All actions satisfy low <= <normal, a> <= high."""
+    """All actions satisfy `low <= <normal, a> <= high`."""
 
     normal: tuple[float, ...]
     low: float
@@ -54,11 +54,11 @@ class ConvexSet(ABC):
 
     @abstractmethod
     def maximise(self, direction: Direction) -> Action:
-        """An action with the largest <direction, a>, always the same one."""
+        """An action with the largest `<direction, a>`, always the same one."""
 
     @abstractmethod
     def cut(self, normal: Direction, least: float) -> ConvexSet:
-        """The actions with <normal, a> >= least; refused if there are none."""
+        """The actions with `<normal, a> >= least`; refused if there are none."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def checked_direction(direction: Direction, dimension: int, argument: str = "dir
 
 
 def checked_cut(normal: Direction, least: Real, dimension: int) -> tuple[FloatArray, float]:
-    """A half-space <normal, a> >= least."""
+    """A half-space `<normal, a> >= least`."""
     values = checked_direction(normal, dimension, "normal")
     largest = float(np.max(np.abs(values)))
     if not SMALLEST <= largest <= LARGEST:

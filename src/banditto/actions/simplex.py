@@ -15,7 +15,7 @@ from banditto.arrays import FloatArray
 
 @dataclass(frozen=True, kw_only=True)
 class Simplex(ConvexSet):
-    """{a : a >= 0, sum a = 1}. It lies in a hyperplane that misses 0, so its actions span all d features.
+    """`{a : a >= 0, sum a = 1}`. It lies in a hyperplane that misses 0, so its actions span all d features.
 
     Examples:
         >>> Simplex(dimension=3).maximise((1.0, 5.0, 2.0))

@@ -34,7 +34,7 @@ from banditto.policy import Kernel, Record
 
 @dataclass(frozen=True, kw_only=True)
 class LinThompson(RidgeRegression):
-    """Plays the largest <a, theta>, theta ~ Normal(V^-1 b, (inflation sigma)^2 V^-1).
+    """Plays the largest `<a, theta>`, theta ~ `Normal(V^-1 b, (inflation sigma)^2 V^-1)`.
 
     Agrawal, Goyal 2013.
     """

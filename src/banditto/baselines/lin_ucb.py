@@ -41,9 +41,10 @@ from banditto.rewards import Rewards
 
 @dataclass(frozen=True, kw_only=True)
 class LinUCB(RidgeRegression):
-    """Plays the largest <a, estimate> + beta |a|, in the norm of V^-1; theta's length is at most `bound`.
+    """Plays the largest `<a, estimate> + beta |a|`, in the norm of V^-1; theta's length is at most `bound`.
 
-    beta = sigma sqrt(2 log(T) + log(det(V) / det(lambda))) + sqrt(lambda) bound (Abbasi-Yadkori, Pál, Szepesvári 2011).
+    `beta = sigma sqrt(2 log(T) + log(det(V) / det(lambda))) + sqrt(lambda) bound` (Abbasi-Yadkori, Pál, Szepesvári
+    2011).
     """
 
     bound: float = 0.5
@@ -53,7 +54,7 @@ class LinUCB(RidgeRegression):
 
     @classmethod
     def made_for_linear(cls, actions: FiniteActions, rewards: Rewards, horizon: int) -> Self:
-        """With the scale of the rewards; means of rewards in [0, 1] are 1/2 + <theta, a>, theta of length 1/2."""
+        """With the scale of the rewards; means of rewards in [0, 1] are `1/2 + <theta, a>`, theta of length 1/2."""
         centre = usual_centre(rewards)
         bound = largest_parameter(rewards, centre)
         return cls(actions=actions, sigma=rewards.sigma, centre=centre, bound=bound)

@@ -56,7 +56,7 @@ class State(NamedTuple):
 class PhasedElimination:
     """Learns all survivors' values up to eps = bound 2^-l in phase l; drops those 2 eps behind the best.
 
-    Lattimore, Szepesvári 2020, chapter 22. reward - `centre` = <theta, a> + sigma-subgaussian noise, with theta of
+    Lattimore, Szepesvári 2020, chapter 22. A reward is `centre + <theta, a>` and sigma-subgaussian noise, with theta of
     length at most `bound`.
     """
 
@@ -137,7 +137,7 @@ class PhasedElimination:
 
     @classmethod
     def made_for_linear(cls, actions: FiniteActions, rewards: Rewards, horizon: int) -> Self:
-        """With the scale of the rewards; means of rewards in [0, 1] are 1/2 + <theta, a>, theta of length 1/2."""
+        """With the scale of the rewards; means of rewards in [0, 1] are `1/2 + <theta, a>`, theta of length 1/2."""
         centre = usual_centre(rewards)
         bound = largest_parameter(rewards, centre)
         return cls(actions=actions, horizon=horizon, sigma=rewards.sigma, centre=centre, bound=bound)

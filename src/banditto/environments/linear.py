@@ -86,7 +86,7 @@ def checked_theta(theta: Iterable[Real], dimension: int) -> tuple[float, ...]:
 
 @dataclass(frozen=True, eq=False, init=False)
 class LinearGaussian(_Linear):
-    """An action a pays <theta, a> and normal noise of standard deviation `sigma`.
+    """An action a pays `<theta, a>` and normal noise of standard deviation `sigma`.
 
     Examples:
         >>> LinearGaussian([0.5, 0.25], [[1, 0], [0, 1]]).means
@@ -142,7 +142,7 @@ class LinearGaussian(_Linear):
 
 @dataclass(frozen=True, eq=False, init=False)
 class LinearBernoulli(_Linear):
-    """An action a pays 1 with probability 1/2 + <theta, a>/2, else 0.
+    """An action a pays 1 with probability `1/2 + <theta, a>/2`, else 0.
 
     Examples:
         >>> LinearBernoulli([0.5, 0.25], [[1, 0], [0, 1]]).means

@@ -66,7 +66,7 @@ class ReplicableLeastSquares:
     """Lemma 9 of *Replicable Bandits* for these actions: a least-squares estimate that two labs round alike.
 
     `rounding` is "lattice", ours, or "grid", the paper's; both are proved in docs/least-squares.md. `sigma`, `rewards`
-    and `centre` are what is known of the rewards: in [0, 1] by default, with mean 1/2 + <theta, a>.
+    and `centre` are what is known of the rewards: in [0, 1] by default, with mean `1/2 + <theta, a>`.
 
     Examples:
         >>> estimator = ReplicableLeastSquares(actions=[[1, 0], [0.6, 0.6], [0, 1]])
