@@ -16,7 +16,8 @@ from matplotlib.ticker import NullFormatter
 import banditto as bd
 from banditto.intervals import clopper_pearson
 from banditto.report.designs import draw_design
-from banditto.report.ribbons import save_ribbons
+from banditto.report.ribbons import ribbon_figure, save_ribbons
+from banditto.report.style import LOOKS, as_png, drawn_in
 from banditto.study_file import StudyFile
 
 DOCS = Path(__file__).parent
@@ -26,7 +27,7 @@ from tests import test_actions, test_bit_identity, test_design
 from tests.statistical import test_mean_rounding, test_random_threshold
 from tests.statistical.hard import PAIRS, RHO
 
-from docs import linear, prices
+from docs import ideas, linear, prices
 
 BLUE, ORANGE, GREY = "#0072B2", "#E69F00", "#8C8C8C"
 
@@ -176,9 +177,12 @@ def priced(make: Callable[[int, float], Any], horizon: int, rho: float) -> float
 
 def price_table() -> str:
     lines = [
-        f"| {name} | " + " | ".join(f"{priced(make, 10**8, rho):,.0f}" for rho in (0.3, 0.1, 0.03)) + " |"
-        for name, make in PRICED.items()
+        "| K = 2, means 0.85 and 0.75, T = 10^8 | regret at ρ = 0.3 | at 0.1 | at 0.03 |",
+        "| --- | --- | --- | --- |",
     ]
+    for name, make in PRICED.items():
+        cells = " | ".join(f"{priced(make, 10**8, rho):,.0f}" for rho in (0.3, 0.1, 0.03))
+        lines.append(f"| {name} | {cells} |")
     return "\n".join(lines) + "\n"
 
 
@@ -225,7 +229,7 @@ def example_table() -> str:
 
 
 def demo_ribbons(path: Path) -> None:
-    """The picture of `make demo`."""
+    """The picture of `make demo`, for wide pages and for telephones."""
     study = StudyFile.load(str(DOCS.parent / "examples" / "demo.toml"))
     built = study.built()
     compared = bd.compare(
@@ -237,7 +241,12 @@ def demo_ribbons(path: Path) -> None:
         seed=study.seed or 0,
         curves=True,
     )
-    save_ribbons(path, [(row.label, row.view) for row in compared.entrants if row.view], built.environment.means)
+    views = [(row.label, row.view) for row in compared.entrants if row.view]
+    save_ribbons(path, views, built.environment.means)
+    narrow = LOOKS["light", "narrow"]
+    with drawn_in(narrow):
+        figure = ribbon_figure(views, built.environment.means, narrow)
+        path.with_stem(f"{path.stem}-narrow").write_bytes(as_png(figure))
 
 
 def sizes_table() -> str:
@@ -330,6 +339,7 @@ def main() -> None:
     threshold_figure(DOCS / "figures" / "random-threshold.png")
     rounding_figure(DOCS / "figures" / "mean-rounding.png")
     demo_ribbons(DOCS / "figures" / "ribbons.png")
+    ideas.cuts_figures(DOCS / "figures")
     for (page, name), table in linear.TABLES.items():
         between(DOCS / f"{page}.md", name, table())
     for name, table in prices.TABLES.items():
