@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup demo test lint check-long bench docs-tables clean
+.PHONY: setup demo test lint check-long bench docs docs-serve docs-tables clean
 
 setup: $(STAMP)
 
@@ -36,9 +36,16 @@ check-long: setup
 bench: setup
 	$(BIN)/python benchmarks/run.py
 
+# the site, without the network: open site/index.html
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+docs-serve: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve --strict
+
 # writes the measured tables and figures of docs/ again
 docs-tables: setup
 	$(BIN)/python docs/make.py
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-out dist
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-out dist site

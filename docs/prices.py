@@ -100,10 +100,11 @@ def calibrated_cell(
 
 
 def cost_figures(folder: Path) -> None:
-    look = LOOKS["light", "wide"]
-    with drawn_in(look):
-        (folder / "cost-horizon.png").write_bytes(as_png(price_figure(points(), "horizon", look)))
-        (folder / "cost-regret.png").write_bytes(as_png(price_figure(points(), "regret", look)))
+    for size, ending in (("wide", ""), ("narrow", "-narrow")):
+        look = LOOKS["light", size]
+        with drawn_in(look):
+            (folder / f"cost-horizon{ending}.png").write_bytes(as_png(price_figure(points(), "horizon", look)))
+            (folder / f"cost-regret{ending}.png").write_bytes(as_png(price_figure(points(), "regret", look)))
 
 
 TABLES = {"curves": curves_table, "worked": worked_table, "others": others_table, "calibrated": calibrated_table}

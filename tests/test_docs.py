@@ -13,7 +13,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import pytest
+from docs import ideas
 from examples.real_data import plans
 from scipy.special import bdtr
 
@@ -24,7 +26,7 @@ from banditto.exact import first_true
 from banditto.study_file import StudyFile
 
 ROOT = Path(__file__).parent.parent
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def text_of(page: Path) -> str:
@@ -73,6 +75,7 @@ def test_python_examples_run(page: Path) -> None:
     "name",
     [
         "README.md",
+        "docs/index.md",
         "docs/attack.md",
         "docs/certify.md",
         "docs/compare.md",
@@ -125,6 +128,22 @@ def test_the_page_on_real_data_shows_what_is_printed() -> None:
     assert (round(sum(paid[:640]) / 640, 2), round(sum(paid[-640:]) / 640, 2)) == (0.65, 0.35)
     gaps = sorted(world.means)
     assert round(gaps[-1] - gaps[-2], 3) == 0.086
+
+
+def test_the_concepts_page_says_what_its_figure_shows() -> None:
+    """Half of all pairs with a fixed cut, 9% with shared ones; 2e5 pairs, so 7 standard errors are 0.8% and 0.45%."""
+    text = (ROOT / "docs" / "concepts.md").read_text(encoding="utf-8")
+    assert "half of all pairs decide differently" in text
+    assert "9% do" in text
+    measured = ideas.gaps(200_000)
+    fixed = np.mean(ideas.differ(measured, np.full(len(measured), ideas.GAP)))
+    shared = np.mean(ideas.differ(measured, ideas.shared_cuts(len(measured))))
+    assert abs(fixed - 0.5) < 0.01
+    assert abs(shared - 0.09) < 0.006
+    assert ideas.LOW == 0.03
+    assert ideas.HIGH == 0.23
+    assert f"[{ideas.LOW}, {ideas.HIGH}]" in text
+    assert f"{ideas.PULLS:,} pulls each, true gap {ideas.GAP}" in text
 
 
 def test_the_worked_example_is_what_the_code_computes() -> None:
