@@ -121,7 +121,7 @@ def lattice_figure(path: Path) -> None:
     left.set_ylim(-1.6, 1.6)
     left.set_aspect("equal")
     left.set_title("rounding x to shared hexagons (d = 2)", loc="left", fontsize=10)
-    left.legend(loc="lower center", bbox_to_anchor=(0.5, -0.32), fontsize=8, frameon=False)
+    left.legend(loc="lower center", bbox_to_anchor=(0.5, -0.4), fontsize=8, frameon=False)
     dims = [1, 2, 3, 4, 6, 8, 10, 14, 20]
     curves: dict[str, list[float]] = {"lattice": [], "grid, ours": [], "paper's recipe": []}
     for d in dims:
@@ -138,6 +138,9 @@ def lattice_figure(path: Path) -> None:
     right.set_xticks(dims, [str(d) for d in dims])
     right.minorticks_off()
     right.set_xlabel("dimension")
+    right.set_ylabel("pulls")
+    left.set_xlabel("first coordinate of x/s")
+    left.set_ylabel("second coordinate of x/s")
     right.set_title("pulls for rho = 0.1 and every value within 0.2", loc="left", fontsize=10)
     right.legend(frameon=False, fontsize=9)
     for axes in (left, right):
@@ -189,8 +192,8 @@ def threshold_figure(path: Path) -> None:
         axes.plot(range(len(gaps)), shares, marker="o", color=colour, label=name)
     axes.axhline(0.1, color="#D7261E", linewidth=1.0, label="rho")
     axes.set_xticks(range(len(gaps)), [f"{gap:g}" for gap in gaps])
-    axes.set_xlabel("gap of the two best arms")
-    axes.set_ylabel("pairs that differ")
+    axes.set_xlabel("gap of the two best arms (in units of reward)")
+    axes.set_ylabel("share of pairs that differ")
     axes.legend(frameon=False)
     bare(axes)
     figure.savefig(path)
@@ -225,7 +228,7 @@ def time_table() -> str:
 def shrinking_figure(path: Path) -> None:
     """The active set of a polytope after each batch of one execution, with the core set that is pulled next."""
     rows = [[1.0, 0.1], [0.4, 1.0], [-0.8, 0.6], [-0.6, -0.8], [0.5, -0.9]]
-    actions: Any = bd.Polytope(rows=rows, bounds=[0.8, 0.75, 0.7, 0.75, 0.7])
+    actions: Any = bd.Polytope(rows=rows, bounds=[0.76, 0.71, 0.66, 0.71, 0.66])
     theta = np.array([0.9, 0.32])
     world = bd.LinearBernoulli(theta, actions)
     policy = bd.LeastSquaresRounding(actions=actions, horizon=10**10, rho=0.1)
@@ -255,6 +258,9 @@ def shrinking_figure(path: Path) -> None:
         axes.set_xlim(-1.15, 1.05)
         axes.set_ylim(-1.0, 1.0)
         axes.set_aspect("equal")
+        axes.set_xlabel("feature 1")
+        if number == 1:
+            axes.set_ylabel("feature 2")
         bare(axes)
         if last:
             axes.legend(frameon=False, fontsize=8, loc="lower left")
@@ -352,6 +358,7 @@ def methods_figure(path: Path) -> None:
         axes.set_title(f"regret, d = {d}, a thousand million pulls, rho = 0.1", loc="left", fontsize=10)
         bare(axes)
         if d == 2:
+            axes.set_ylabel("regret (in units of reward)")
             axes.legend(frameon=False, fontsize=8)
     figure.savefig(path)
 
@@ -367,8 +374,8 @@ def net_figure(path: Path) -> None:
         axes.plot(horizons, [row[4] for row in own], color=BLUE, linestyle=style, marker="o", label=f"lattice, d = {d}")
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_xlabel("horizon")
-    axes.set_ylabel("regret on the ball")
+    axes.set_xlabel("horizon (pulls)")
+    axes.set_ylabel("regret on the ball (in units of reward)")
     axes.legend(frameon=False, fontsize=9)
     bare(axes)
     figure.savefig(path)

@@ -45,7 +45,7 @@ def regret_figure(comparison: Comparison, look: Look) -> Figure | None:
     axes.grid(visible=True)
     axes.set_axisbelow(True)
     axes.set_xlabel("pulls")
-    axes.set_ylabel("regret")
+    axes.set_ylabel("regret, in rewards")
     legend_below(figure, look)
     return figure
 

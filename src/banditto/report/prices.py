@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 from banditto.planning.curves import CurvePoint
 from banditto.report.style import Look, as_png, as_svg, drawn_in, legend_below, legend_height, new_figure, policy_style
 
-_LABELS = {"horizon": "shortest horizon, pulls", "regret": "expected regret there"}
+_LABELS = {"horizon": "shortest horizon, pulls", "regret": "expected regret there, in rewards"}
 _HEIGHT = 3.6
 
 
