@@ -3,7 +3,8 @@
 Pages must read well where they lie, so they link to source files and name public objects as a reader would. Here links
 to source files become pages of the site that show them, and `::: banditto.name` becomes the place of its definition.
 Docstrings name pages, docs/name.md: those become links. A figure that was drawn for telephones as well, as NAME-narrow,
-is shown as that on narrow screens.
+is shown as that on narrow screens. A policy that is in its registry and not yet in mkdocs.yml or in the reference is
+added to both: it takes four files to add one, and these are none of them.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 import banditto
-from banditto import baselines, environments, policies
+from banditto import actions, baselines, environments, policies
 from banditto.environment import LinearEnvironment
 from banditto.policy import Acting, PlacedPolicy, Policy, Remembering, RoundPolicy
 
 ROOT = Path(__file__).parent.parent
-SOURCE = re.compile(r"\]\((?:\.\./)+src/banditto/([\w./]*)\)")
+SOURCE = re.compile(r"\]\((?:\.\./)+((?:src|examples|tests|benchmarks)/[\w./-]*|[A-Z]+\.md)\)")
+LANGUAGES = {".py": "python", ".toml": "toml", ".md": "markdown"}
 PUBLIC = re.compile(r"^::: banditto\.(\w+)$", flags=re.MULTILINE)
+SHOWN = re.compile(r"(^````.*?^````$)", flags=re.DOTALL | re.MULTILINE)  # a page within a page, to be left alone
 NAMED = re.compile(r"\bdocs/([\w-]+\.md)\b")
 FIGURE = re.compile(r'<img [^>]*src="([\w./-]*figures/)([\w-]+)\.png"[^>]*>')
 
@@ -34,20 +37,35 @@ INTERFACES = (Policy, PlacedPolicy, Acting, RoundPolicy, Remembering, LinearEnvi
 ASKED = {name for interface in INTERFACES for name in dir(interface) if not name.startswith("_")} - CALLED
 ASKED |= {"from_protocol", "with_schedule", "made_for", "made_for_linear"}  # and what the catalogue calls
 IMPLEMENTATIONS = {*policies.__all__, *baselines.__all__, *environments.__all__}
+REFERENCE = {
+    "api/policies.md": policies,
+    "api/baselines.md": baselines,
+    "api/environments.md": environments,
+    "api/actions.md": actions,
+}
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Pages of policies that mkdocs.yml does not name come last among the algorithms."""
+    (algorithms,) = (entry["Algorithms"] for entry in config.nav or [] if "Algorithms" in entry)
+    listed = {page for entry in algorithms for page in entry.values()}
+    for name, policy in policies.REGISTRY.items():
+        if f"{name}.md" not in listed:
+            algorithms.append({policy.class_name: f"{name}.md"})
+    return config
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Add a page for every source file that a page links to, and for every file of a folder that one links to."""
-    linked = {name for page in files.documentation_pages() for name in SOURCE.findall(page.content_string)}
+    texts = [SHOWN.sub("", page.content_string) for page in files.documentation_pages()]
     shown = {}
-    for name in sorted(linked):
-        place = ROOT / "src" / "banditto" / name
+    for place in sorted({ROOT / name for text in texts for name in SOURCE.findall(text)}):
         if place.is_dir():
             inside = sorted(path for path in place.glob("*.py") if path.name != "__init__.py")
-            shown[_uri(name)] = _folder(name.strip("/"), inside)
-            shown |= {_uri(f"{name.strip('/')}/{path.name}"): _listing(path) for path in inside}
+            shown[_uri(place)] = _folder(place, inside)
+            shown |= {_uri(path): _listing(path) for path in inside}
         else:
-            shown[_uri(name)] = _listing(place)
+            shown[_uri(place)] = _listing(place)
     for uri, content in shown.items():
         files.append(File.generated(config, uri, content=content))
     return files
@@ -56,8 +74,15 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Links to source files lead to their pages; public names to where they are defined."""
     here = posixpath.dirname(page.file.src_uri)
-    markdown = SOURCE.sub(lambda found: f"]({posixpath.relpath(_uri(found[1]), here or '.')})", markdown)
-    return PUBLIC.sub(lambda found: _reference(found[1]), markdown)
+    if package := REFERENCE.get(page.file.src_uri):
+        missing = [name for name in package.__all__ if name not in PUBLIC.findall(markdown)]
+        markdown += "".join(f"\n::: banditto.{name}\n" for name in missing)
+
+    def changed(text: str) -> str:
+        text = SOURCE.sub(lambda found: f"]({posixpath.relpath(_uri(ROOT / found[1]), here or '.')})", text)
+        return PUBLIC.sub(lambda found: _reference(found[1]), text)
+
+    return "".join(part if SHOWN.match(part) else changed(part) for part in SHOWN.split(markdown))
 
 
 def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
@@ -87,9 +112,10 @@ def _reference(name: str) -> str:
     return line
 
 
-def _uri(name: str) -> str:
-    """Of the page that shows a source file or lists a folder, both named from the package."""
-    return f"source/{name.removesuffix('.py')}.md" if name.endswith(".py") else f"source/{name.strip('/')}/index.md"
+def _uri(place: Path) -> str:
+    """Of the page that shows a file or lists a folder."""
+    name = place.relative_to(ROOT).as_posix()
+    return f"source/{name}/index.md" if place.is_dir() else f"source/{name}.md"
 
 
 def _summary(path: Path) -> str:
@@ -97,11 +123,13 @@ def _summary(path: Path) -> str:
 
 
 def _listing(path: Path) -> str:
-    text = path.read_text(encoding="utf-8")
-    name = path.relative_to(ROOT).as_posix()
-    return f"---\nsearch:\n  exclude: true\n---\n\n# `{name}`\n\n~~~~python\n{text}~~~~\n"
+    return _page(path, f"~~~~{LANGUAGES[path.suffix]}\n{path.read_text(encoding='utf-8')}~~~~")
 
 
-def _folder(name: str, inside: list[Path]) -> str:
-    rows = "\n".join(f"* [`{path.name}`]({path.stem}.md): {_summary(path)}" for path in inside)
-    return f"---\nsearch:\n  exclude: true\n---\n\n# `src/banditto/{name}`\n\n{rows}\n"
+def _folder(place: Path, inside: list[Path]) -> str:
+    return _page(place, "\n".join(f"* [`{path.name}`]({path.name}.md): {_summary(path)}" for path in inside))
+
+
+def _page(place: Path, content: str) -> str:
+    """Not for the search: what is found there should be on the pages."""
+    return f"---\nsearch:\n  exclude: true\n---\n\n# `{place.relative_to(ROOT).as_posix()}`\n\n{content}\n"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import banditto as bd
+from banditto import policies
 
 SOURCE = Path(__file__).parent.parent / "src"
 MODULES = sorted(
@@ -57,15 +58,18 @@ PLAIN = {
     *("ContractError", "Discrete", "FiniteActions", "Gaussian", "InvalidArgument", "LinearBernoulli", "LinearGaussian"),
     *("MissingExtra", "Polytope", "Protocol", "ShortHorizonWarning", "Simplex", "TrialPlan", "WorkerError"),
     *("calibrate", "cluster", "compare", "plan", "policy_of", "protocol_of", "watch_pair"),
+    *("Replay", "Reproduction", "Resampled", "RewardLog", "replay", "reproduce"),
 }
 
 
 def test_every_name_was_thought_of() -> None:
-    assert set(STATEMENTS) | PLAIN == set(bd.__all__) - {"__version__"}
+    """But for policies that came since: a new one touches four files, and this is none of them."""
+    registered = {entry.class_name for entry in policies.REGISTRY.values()}
+    assert set(bd.__all__) - registered - {"__version__"} <= set(STATEMENTS) | PLAIN <= set(bd.__all__)
     assert not set(STATEMENTS) & PLAIN
 
 
-@pytest.mark.parametrize("name", sorted(set(STATEMENTS) | PLAIN))
+@pytest.mark.parametrize("name", sorted(set(bd.__all__) - {"__version__"}))
 def test_every_name_says_what_it_is(name: str) -> None:
     written = getattr(bd, name).__doc__  # its own, not one that a class inherits
     assert written, name
