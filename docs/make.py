@@ -27,7 +27,7 @@ from tests import test_actions, test_bit_identity, test_design
 from tests.statistical import test_mean_rounding, test_random_threshold
 from tests.statistical.hard import PAIRS, RHO
 
-from docs import ideas, linear, prices
+from docs import claims, ideas, linear, prices
 
 BLUE, ORANGE, GREY = "#0072B2", "#E69F00", "#8C8C8C"
 
@@ -347,6 +347,7 @@ def main() -> None:
     prices.cost_figures(DOCS / "figures")
     for page, draw in linear.FIGURES.items():
         draw(DOCS / "figures" / f"{page}.png")
+    between(DOCS / "reproduce.md", "claims", claims.claims_page(DOCS / "figures"))
 
 
 if __name__ == "__main__":
