@@ -14,9 +14,17 @@ MODULES: tuple[str, ...] = (
     "mean_estimation",
     "arms",
     "undecided",
+    "least_squares",
+    "linear_finite",
+    "designs",
+    "rounded_regression",
+    "linear_infinite",
+    "computation",
     "printed",
+    "printed_linear",
     "prices",
     "rivals",
+    "lattice",
 )
 
 

@@ -1,0 +1,128 @@
+"""Appendix F and the remark on polytopes: what Algorithm 4 takes to compute, against the dimension.
+
+Times are processor seconds of this machine, the smaller of two; a row about them may differ from run to run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from banditto.actions.sets import ActionSet
+from banditto.arrays import FloatArray
+from banditto.design import g_optimal_design
+from banditto.reproduction.claims import AtMost, Claim, Effort, Measured
+from banditto.reproduction.fits import Point, exponent
+from banditto.reproduction.instances import cube, cut_cube
+
+REPEATS = 2
+
+
+@dataclass(eq=False)
+class Counted:
+    """A set that is known by its linear maximisation alone; counts how often it is asked."""
+
+    inner: ActionSet
+    calls: list[int] = field(default_factory=lambda: [0])
+
+    @property
+    def dimension(self) -> int:
+        """Of the set."""
+        return self.inner.dimension
+
+    def maximise(self, direction: FloatArray) -> tuple[float, ...]:
+        """The best action along a direction."""
+        self.calls[0] += 1
+        return tuple(self.inner.maximise(direction))
+
+    def cut(self, normal: tuple[float, ...], least: float) -> Counted:
+        """What is left of it; the count goes on."""
+        return Counted(self.inner.cut(normal, least), self.calls)
+
+
+def oracle_calls(make: Callable[[int], ActionSet], effort: Effort) -> Measured:
+    """Maximisations for a 2-approximate design, or the best that can be certified."""
+    points = []
+    for dimension in (2, 3, 4, 6, 8, 12, 16):
+        asked = Counted(make(dimension))
+        g_optimal_design(asked, accuracy=1.0)
+        count = float(asked.calls[0])
+        points.append(Point(dimension, count, count, count))
+    return exponent(points, "dimension d", "linear maximisations", 3.0, "counted")
+
+
+def seconds(task: Callable[[int], object], dimensions: tuple[int, ...], predicted: float) -> Measured:
+    """The exponent of a task's time in d."""
+    task(dimensions[0])  # what is loaded or compiled at the first call
+    points = []
+    for dimension in dimensions:
+        spent = []
+        for _ in range(REPEATS):
+            began = time.process_time()
+            task(dimension)
+            spent.append(max(time.process_time() - began, 1e-6))
+        points.append(Point(dimension, min(spent), min(spent), max(spent)))
+    return exponent(points, "dimension d", "seconds", predicted, "smaller and larger of two")
+
+
+def design_task(dimension: int) -> object:
+    """A 2-approximate design of a polytope."""
+    return g_optimal_design(cut_cube(dimension), accuracy=1.0)
+
+
+def elimination_task(dimension: int) -> object:
+    """Issues (a) and (b) of the appendix: the best action along an estimate, the cut, and the best of what is left."""
+    polytope = cut_cube(dimension)
+    drawn = np.random.default_rng([81, dimension]).standard_normal(dimension)
+    theta = np.asarray(np.round(drawn / np.linalg.norm(drawn), 6), dtype=np.float64)
+    best = polytope.maximise(theta)
+    least = float(np.sum(theta * np.array(best))) - 0.2
+    return polytope.cut(tuple(theta.tolist()), least).maximise(np.roll(theta, 1))
+
+
+def design_time(task: Callable[[int], object], effort: Effort) -> Measured:
+    """Of designs of polytopes; beyond seven dimensions not by listing their vertices."""
+    return seconds(task, (2, 3, 4, 5, 6, 8, 10) if effort.quick else (2, 3, 4, 5, 6, 8, 10, 12, 14, 16), 6.0)
+
+
+def elimination_time(task: Callable[[int], object], effort: Effort) -> Measured:
+    """Of cuts of polytopes."""
+    return seconds(task, (2, 3, 4, 6, 8, 12, 16, 24), 4.0)
+
+
+CLAIMS = (
+    Claim(
+        name="appendix-f-oracle",
+        place="Appendix F",
+        statement="A design takes polynomially many calls of an oracle that maximises a linear function.",
+        quantity="exponent of calls in d",
+        experiment="2-approximate designs of a cube that is known by its maximisation alone, d = 2 to 16.",
+        rule=AtMost(predicted=3.0, detectable=0.5),
+        measure=partial(oracle_calls, cube),
+        seconds=(1.0, 1.0),
+    ),
+    Claim(
+        name="appendix-f-elimination",
+        place="Appendix F",
+        statement="Finding the best action of a polytope and cutting it takes polynomial time.",
+        quantity="exponent of time in d",
+        experiment="A cube with 2 d corners cut off, exact arithmetic, d = 2 to 24; seconds of this machine.",
+        rule=AtMost(predicted=4.0, detectable=2.0),
+        measure=partial(elimination_time, elimination_task),
+        seconds=(1.0, 1.0),
+    ),
+    Claim(
+        name="appendix-f-design",
+        place="Appendix F",
+        statement="So does the design of a batch, the other part of an execution on a polytope.",
+        quantity="exponent of time in d",
+        experiment="2-approximate designs of a cube with 2 d corners cut off, d = 2 to 10; seconds of this machine.",
+        rule=AtMost(predicted=6.0, detectable=2.0),
+        measure=partial(design_time, design_task),
+        seconds=(5.0, 60.0),
+    ),
+)

@@ -1,0 +1,88 @@
+"""Linear problems that the claims are measured on: made so that what an experiment varies is all that varies."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+
+from banditto.actions.box import Box
+from banditto.actions.polytope import Polytope
+from banditto.arrays import FloatArray
+
+BEST, OTHERS, SPREAD = 0.8, 0.45, 0.85
+ADVANTAGE = (BEST - OTHERS) / 2.0  # gap of `one_gap` arms under a parameter of length 1, Bernoulli rewards
+BASE, APEX, WIDTH = 0.6, 0.8, 0.75
+
+
+@cache
+def sphere(arms: int, dimension: int) -> FloatArray:
+    """Unit vectors in random directions."""
+    points = np.random.default_rng([5, arms, dimension]).standard_normal((arms, dimension))
+    return np.asarray(points / np.linalg.norm(points, axis=1, keepdims=True))
+
+
+@cache
+def one_gap(arms: int, dimension: int) -> FloatArray:
+    """Arms (arm, feature) all of which but the first are behind by the same gap, when theta is along the first axis.
+
+    The best arm lies inside of the ellipsoid of the others from four dimensions on. A design does not pull it, so that
+    every pull before the others are dropped loses the gap.
+    """
+    others = np.full((arms - 1, dimension), OTHERS)
+    others[:, 1:] = SPREAD * sphere(arms - 1, dimension - 1)
+    return np.vstack([BEST * np.eye(dimension)[:1], others])
+
+
+@cache
+def pyramid(dimension: int) -> Polytope:
+    """A simplex with a tip on the first axis over a base of `dimension` corners; the tip is best if theta points to it.
+
+    A design pulls the corners of the base, equally often, and of what is left after a cut along the axis again those.
+    """
+    corners = _regular(dimension - 1)
+    steepness = WIDTH / (dimension - 1) / (APEX - BASE)
+    rows = np.zeros((dimension + 1, dimension))
+    rows[0, 0] = -1.0
+    rows[1:, 0] = steepness
+    rows[1:, 1:] = -corners
+    bounds = np.full(dimension + 1, steepness * APEX)
+    bounds[0] = -BASE
+    return Polytope(rows=np.round(rows, 6), bounds=tuple(np.round(bounds, 6).tolist()))
+
+
+def _regular(dimension: int) -> FloatArray:
+    """The n + 1 unit vectors of n dimensions with equal angles."""
+    corners = np.zeros((dimension + 1, dimension))
+    for k in range(dimension):
+        corners[k, k] = math.sqrt(1.0 - float(np.sum(corners[k, :k] ** 2)))
+        for j in range(k + 1, dimension + 1):
+            corners[j, k] = (-1.0 / dimension - float(np.sum(corners[j, :k] * corners[k, :k]))) / corners[k, k]
+    return corners
+
+
+def cut_cube(dimension: int) -> Polytope:
+    """A cube in the unit ball with corners cut off by twice as many random half-spaces as it has dimensions."""
+    normals = np.random.default_rng([8, dimension]).standard_normal((2 * dimension, dimension))
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    axes = np.eye(dimension)
+    bounds = [0.5] * (2 * dimension) + [1.0 / math.sqrt(dimension)] * (2 * dimension)
+    rows: FloatArray = np.vstack([normals, axes, -axes])
+    return Polytope(rows=np.round(rows, 3), bounds=bounds)
+
+
+def cube(dimension: int) -> Box:
+    """The largest cube around 0 in the unit ball."""
+    side = 1.0 / math.sqrt(dimension)
+    return Box(low=(-side,) * dimension, high=(side,) * dimension)
+
+
+def along(dimension: int, length: float) -> list[float]:
+    """A parameter along the first axis."""
+    return [length, *[0.0] * (dimension - 1)]
+
+
+def log_even(low: float, high: float, number: int) -> list[float]:
+    """So many numbers with equal ratios."""
+    return [low * (high / low) ** (k / (number - 1)) for k in range(number)]
