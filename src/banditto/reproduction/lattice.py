@@ -44,11 +44,11 @@ from banditto.reproduction.rounded_regression import (
 # -- the estimator ----------------------------------------------------------------------------------------------------
 
 
-def lattice_pairs(effort: Effort, rho: float = RHO) -> Pairs:
-    """Pairs of estimates with as many pulls as the accuracy takes at rho = 0.1; cells are those of `rho`."""
+def lattice_pairs(effort: Effort, rho: float = RHO, part: float = 1.0) -> Pairs:
+    """Pairs of estimates with this part of the pulls that the accuracy takes at rho = 0.1; cells are those of `rho`."""
     least_squares = ReplicableLeastSquares(actions=sphere(ARMS, DIMENSION))
     design = least_squares.design
-    plan = least_squares.plan(least_squares.pulls_needed(EPSILON, RHO, DELTA))
+    plan = least_squares.plan(math.ceil(part * least_squares.pulls_needed(EPSILON, RHO, DELTA)))
     assert design.arms is not None
     regression = Regression.of(core_of(design), plan.pulls)
     rounding = LatticeRounding(DIMENSION, BERNOULLI, rho)
