@@ -19,6 +19,7 @@ MODULES: tuple[str, ...] = (
     "designs",
     "rounded_regression",
     "linear_infinite",
+    "naive_net",
     "computation",
     "printed",
     "printed_linear",
