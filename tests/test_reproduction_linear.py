@@ -8,7 +8,6 @@ designs), not in the verdict.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +21,6 @@ from banditto.linear.rounding import PaperGridRounding, Rounded
 from banditto.linear.rounding_plans import RoundingPlan, RoundingProblem
 from banditto.policies.least_squares_rounding import LeastSquaresRounding
 from banditto.policies.linear_threshold import LinearThreshold
-from banditto.protocol import Plain, fraction
 from banditto.reproduction import (
     computation,
     designs,
@@ -95,26 +93,18 @@ def detectable(name: str) -> float:
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 @pytest.mark.parametrize(
-    ("name", "power"), [("theorem-6-rho-fixed-gap", 1.0), pytest.param("theorem-6-rho", 2.0, marks=pytest.mark.long)]
+    ("name", "power"), [("theorem-6-rho-fixed-gap", 2.0), pytest.param("theorem-6-rho", 1.0, marks=pytest.mark.long)]
 )
 def test_algorithm_3_with_pulls_that_grow_otherwise_with_rho(name: str, power: float, sign: float) -> None:
-    """Regret at a fixed gap goes with the pulls, the worst one with their square root."""
+    """A blow-up for another power of rho. Regret at a fixed gap goes with the blow-up, the worst with its root."""
 
     def planted(**known: Any) -> LinearThreshold:
-        sound = LinearThreshold(**known)
-        factor = (1.0 / known["rho"]) ** (power * sign * detectable(name))
-        rows: list[Mapping[str, Plain]] = [
-            {
-                "units": (round(batch.units[0] * factor), batch.units[1]),
-                "low": fraction(batch.low),
-                "width": fraction(batch.width),
-            }
-            for batch in sound.schedule.batches
-        ]
-        arguments = known | {"sigma": 0.5, "rewards": None, "centre": None}
-        return LinearThreshold.with_schedule(arguments, {**sound.resolved(), "batches": tuple(rows)})
+        rho = 0.4 * known["rho"] ** (1.0 + sign * detectable(name) / power)
+        return LinearThreshold(**known | {"rho": rho})
 
-    assert verdict(name, linear_finite.SLOPES[name.removeprefix("theorem-6-")](QUICK, make=planted)) == "disagrees"
+    measured = linear_finite.SLOPES[name.removeprefix("theorem-6-")](QUICK, make=planted)
+    assert measured.value == pytest.approx(power + sign * detectable(name), abs=0.15)
+    assert verdict(name, measured) == "disagrees"
 
 
 @pytest.mark.long
@@ -132,7 +122,9 @@ def test_algorithm_4_with_pulls_that_grow_otherwise_with_rho(sign: float) -> Non
 
         return LeastSquaresRounding.planned({"centre": None} | known, plan)
 
-    assert verdict(name, linear_infinite.by_rho(QUICK, make=planted)) == "disagrees"
+    measured = linear_infinite.by_rho(QUICK, make=planted)
+    assert measured.value == pytest.approx(1.0 + sign * detectable(name), abs=0.15)
+    assert verdict(name, measured) == "disagrees"
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
