@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from matplotlib.axes import Axes
@@ -16,7 +17,9 @@ CHART_LOOKS = {("light", "wide"): Look(LIGHT, WIDTH), ("dark", "wide"): Look(DAR
 _HEIGHT = 3.1
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _DASHES = ((5.0, 3.0), (1.5, 2.0), (8.0, 2.0, 1.5, 2.0))  # of a chart's first, second and third line of theory
-_FEW_DECADES = 1.0
+_LONG_LABEL = 36
+# where the labels of an axis stand in each decade, by how many decades it has at the most
+_MARKS = {0.45: (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0), 0.9: (1.0, 2.0, 3.0, 5.0), 1.9: (1.0, 2.0, 5.0)}
 
 
 def claim_figure(chart: Chart, look: Look) -> Figure:
@@ -40,7 +43,7 @@ def claim_figure(chart: Chart, look: Look) -> Figure:
     if chart.y_log:
         _logarithmic(axes, "y")
     axes.set_xlabel(chart.x_label)
-    axes.set_ylabel(chart.y_label)
+    axes.set_ylabel(chart.y_label, fontsize=_size(chart.y_label))
     axes.grid(visible=True, which="major")
     axes.set_axisbelow(True)
     legend_below(figure, look)
@@ -72,7 +75,22 @@ def _logarithmic(axes: Axes, which: str) -> None:
     (axes.set_xscale if which == "x" else axes.set_yscale)("log")
     axis = axes.xaxis if which == "x" else axes.yaxis
     low, high = sorted(axis.get_view_interval())
-    if high / low <= 10.0 ** (_FEW_DECADES + 0.3):
-        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0)))
-        axis.set_major_formatter(lambda value, _: f"{value:.3g}")
+    decades = math.log10(high / low)
+    for most, marks in _MARKS.items():
+        if decades <= most:
+            axis.set_major_locator(LogLocator(subs=marks, numticks=20))
+            axis.set_major_formatter(lambda value, _: _label(value))
+            break
     axis.set_minor_formatter(NullFormatter())
+
+
+def _label(value: float) -> str:
+    if 1e-3 <= value < 1e4:
+        return f"{value:.4g}"
+    power = math.floor(math.log10(value) + 1e-9)
+    return rf"${value / 10.0**power:.3g}\times10^{{{power}}}$"
+
+
+def _size(label: str) -> float:
+    """A long label must not be longer than its axis."""
+    return 10.0 if len(label) <= _LONG_LABEL else max(6.0, 10.0 * _LONG_LABEL / len(label))

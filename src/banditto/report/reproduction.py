@@ -80,8 +80,8 @@ def _report(found: Reproduction, content: Mapping[str, Any], pictures: Mapping[s
     if found.interrupted:
         parts.append(page.paragraph("This run was interrupted; only what was measured is shown.", "note"))
     parts.append(_overview(found))
-    for place, rows in groupby(found.rows, key=lambda row: row.claim.place):
-        parts.append(page.heading(2, place))
+    for title, rows in groupby(found.rows, key=_section_title):
+        parts.append(page.heading(2, title))
         parts += [_section(row, pictures.get(row.claim.name)) for row in rows]
     versions = ", ".join(f"{name} {version}" for name, version in content["versions"].items())
     parts += [
@@ -91,6 +91,13 @@ def _report(found: Reproduction, content: Mapping[str, Any], pictures: Mapping[s
         page.paragraph("Beside this file: claims.json, claims.csv, and figures/ as PNG and SVG."),
     ]
     return page.page(TITLE, parts)
+
+
+def _section_title(row: Row) -> str:
+    """The part of the paper that a claim is about; a repair stands with what it repairs."""
+    first, second, *_ = row.claim.name.split("-")
+    special = {"printed": "What is printed, and its repair", "beyond": "Beyond the paper", "warm": "Warm-up I"}
+    return special.get(first) or f"{first.capitalize()} {second.upper()}"
 
 
 def _overview(found: Reproduction) -> str:
