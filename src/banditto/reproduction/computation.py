@@ -123,6 +123,6 @@ CLAIMS = (
         experiment="2-approximate designs of a cube with 2 d corners cut off, d = 2 to 10; seconds of this machine.",
         rule=AtMost(predicted=6.0, detectable=2.0),
         measure=partial(design_time, design_task),
-        seconds=(5.0, 60.0),
+        seconds=(5.0, 35.0),
     ),
 )

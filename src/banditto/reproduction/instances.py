@@ -78,6 +78,11 @@ def cube(dimension: int) -> Box:
     return Box(low=(-side,) * dimension, high=(side,) * dimension)
 
 
+def seed_at(x: float) -> int:
+    """Other rewards and coins at every point of a curve, so that its scatter shows what they add."""
+    return round(1000.0 * math.log(x))
+
+
 def along(dimension: int, length: float) -> list[float]:
     """A parameter along the first axis."""
     return [length, *[0.0] * (dimension - 1)]

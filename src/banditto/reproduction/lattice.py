@@ -148,6 +148,7 @@ CLAIMS = (
         _PAIRS,
         AtMost(predicted=RHO, detectable=0.01),
         lambda effort: differing(lattice_pairs(effort)),
+        seconds=(0.4, 8.0),
     ),
     _beyond(
         "accuracy",
@@ -156,6 +157,7 @@ CLAIMS = (
         _PAIRS,
         AtMost(predicted=DELTA, detectable=0.002),
         lambda effort: inaccurate(lattice_pairs(effort)),
+        seconds=(0.4, 8.0),
     ),
     _beyond(
         "dimension",
@@ -164,6 +166,7 @@ CLAIMS = (
         "Planned pulls on the simplex, eps = 0.2, rho = 0.01, delta = 10^-7, d = 2 to 32.",
         Near(predicted=3.5, detectable=0.3),
         partial(by_dimension, lattice_pulls, 0.01, 3.5, "pulls"),
+        seconds=(0.4, 0.4),
     ),
     *(
         _beyond(
@@ -173,6 +176,7 @@ CLAIMS = (
             "Planned pulls for 500 arms on the sphere, eps = 0.2, rho = 0.1, delta = 10^-7.",
             AtLeast(predicted=100.0, detectable=10.0),
             partial(saved, dimension),
+            seconds=(0.1, 0.1),
         )
         for dimension in (2, 5, 10)
     ),
@@ -183,7 +187,7 @@ CLAIMS = (
         f"{_REGRET} (10, 2), (100, 2), (20, 5).",
         AtLeast(predicted=20.0, detectable=10.0),
         partial(regret_ratio, LinearThreshold, CELLS),
-        seconds=(5.0, 20.0),
+        seconds=(7.0, 10.0),
     ),
     _beyond(
         "regret-4",
@@ -192,6 +196,6 @@ CLAIMS = (
         f"{_REGRET} (10, 2), (100, 2), where a batch of Algorithm 4 fits.",
         AtLeast(predicted=100.0, detectable=50.0),
         partial(regret_ratio, LeastSquaresRounding, CELLS[:2]),
-        seconds=(5.0, 20.0),
+        seconds=(2.0, 4.0),
     ),
 )

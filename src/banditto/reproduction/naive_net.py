@@ -19,7 +19,7 @@ from banditto.policies.least_squares_rounding import LeastSquaresRounding
 from banditto.policies.net_threshold import NetThreshold
 from banditto.reproduction.claims import AtMost, Chart, Claim, Effort, Measured, Near, Rule
 from banditto.reproduction.fits import Point, curve, exponent
-from banditto.reproduction.instances import log_even
+from banditto.reproduction.instances import log_even, seed_at
 from banditto.reproduction.linear_infinite import PAIRS, Make, over_horizons
 from banditto.reproduction.measuring import regret_at
 
@@ -36,8 +36,8 @@ def _nets(dimension: int, number: int) -> list[NetThreshold]:
 def net_regret(dimension: int, predicted: float, effort: Effort) -> Measured:
     """Measured regret on the ball."""
     world = LinearBernoulli(THETAS[dimension], Ball(dimension=dimension))
-    nets = _nets(dimension, effort.choose(9, 30))
-    points = [regret_at(policy.horizon, policy, world, PAIRS, seed=121) for policy in nets]
+    nets = _nets(dimension, effort.choose(18, 36))
+    points = [regret_at(policy.horizon, policy, world, PAIRS, seed_at(policy.horizon)) for policy in nets]
     return exponent(points, "horizon T (pulls)", "regret (reward units)", predicted)
 
 
@@ -107,6 +107,7 @@ CLAIMS = (
         f"{_ONE}; {_PLAYED}",
         Near(predicted=round(5 / 6, 4), detectable=0.05),
         partial(net_regret, 1, 5 / 6),
+        seconds=(1.5, 3.0),
     ),
     _corollary(
         "regret-2",
@@ -124,7 +125,7 @@ CLAIMS = (
         f"{_TIP}, and Algorithm 4 there; 16 pairs each",
         Near(predicted=0.34, detectable=0.2),
         against,
-        seconds=(9.0, 40.0),
+        seconds=(9.0, 30.0),
     ),
     _corollary(
         "learning-2",
@@ -134,6 +135,7 @@ CLAIMS = (
         f"{_TWO}; {_PLAYED}",
         AtMost(predicted=0.9, detectable=0.15),
         partial(net_regret, 2, 0.9),
+        seconds=(3.0, 8.0),
     ),
     _corollary(
         "net-2",

@@ -133,7 +133,7 @@ CLAIMS = (
         f"{_TIE}, certified constants.",
         _REPLICABLE,
         measure=partial(last_line, "certified"),
-        seconds=(1.0, 5.0),
+        seconds=(0.5, 2.0),
     ),
     _claim(
         "printed-algorithm-3-pulls",
@@ -145,7 +145,7 @@ CLAIMS = (
         measure=partial(pulls, 10),
         reason="The blow-up beta is nowhere in n_i: estimates are off by a good part of the random threshold's range, "
         "and some of eleven arms often fall on either side of it. The proof pulls beta/5 times as often.",
-        seconds=(2.0, 20.0),
+        seconds=(1.0, 2.5),
     ),
     _claim(
         "printed-algorithm-3-pulls-repaired",
@@ -155,7 +155,7 @@ CLAIMS = (
         f"{_UNDECIDED}; the paper's thresholds, a shared last choice.",
         _REPLICABLE,
         measure=partial(pulls, None),
-        seconds=(2.0, 20.0),
+        seconds=(0.2, 1.0),
     ),
     _claim(
         "printed-algorithm-4-logarithms",

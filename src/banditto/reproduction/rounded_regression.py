@@ -135,7 +135,7 @@ def _lemma(
         experiment=experiment,
         rule=rule,
         measure=measure,
-        seconds=(1.0, 5.0),
+        seconds=(0.3, 1.0),
     )
 
 
