@@ -31,7 +31,7 @@ test: lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 check-long: setup
-	$(BIN)/python -m pytest -m long
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m long
 
 bench: setup
 	$(BIN)/python benchmarks/run.py

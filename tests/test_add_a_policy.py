@@ -75,6 +75,7 @@ def test_the_page_has_four_files_and_one_test_for_outside() -> None:
     assert set(BLOCKS) == expected
 
 
+@pytest.mark.long
 def test_the_new_tests_and_those_that_look_at_the_registry_pass(copy: Path) -> None:
     """The contract suite, and every test that a policy can break by being there."""
     printed = run(
@@ -88,6 +89,7 @@ def test_the_new_tests_and_those_that_look_at_the_registry_pass(copy: Path) -> N
     assert int(found[1]) > 100
 
 
+@pytest.mark.long
 def test_linters_and_types_are_content(copy: Path) -> None:
     changed = [REGISTRY, *(name for name in FILES if name.endswith(".py"))]
     run(copy, "ruff", "check", "--no-cache", *changed)

@@ -76,6 +76,7 @@ def test_what_is_reported_can_be_played_again(name: str) -> None:
     assert stages["measuring"][-1] == (found.worst.pairs, found.worst.pairs)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["certified-elimination", "linear-threshold"])
 def test_the_seed_alone_decides(name: str) -> None:
     policy = POLICIES[name]

@@ -901,6 +901,7 @@ def test_a_linear_problem_is_certified(where: list[str], tmp_path: Path) -> None
     assert "other actions" in other.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("where", "policies", "file"),
     [
@@ -969,6 +970,7 @@ def test_a_log_is_certified_and_compared(tmp_path: Path) -> None:
     assert lines[-1].startswith("Rewards are drawn with replacement from the rows of the log")
 
 
+@pytest.mark.long
 def test_a_comparison_on_a_log_can_be_rebuilt_and_checks_the_log(tmp_path: Path) -> None:
     write_design_files(tmp_path)
     flags = ["--log", "stars.csv", "--arm-column", "user", "--reward-range", "0,5", "--horizon", "1e5", "--rho", "0.3"]
@@ -1072,6 +1074,7 @@ def test_plan_prints_one_object_that_is_the_library_plan(tmp_path: Path) -> None
     assert certificate["digest"] == printed["digest"]
 
 
+@pytest.mark.long
 def test_plan_writes_curves(tmp_path: Path) -> None:
     done = banditto(
         "plan", "explore-then-commit", "--arms", "2", "--gap", "0.4", "--rho", "0.3", "--out", "o", cwd=tmp_path
@@ -1110,6 +1113,7 @@ def test_plans_of_linear_problems(tmp_path: Path) -> None:
     assert printed["arms"] == 6
 
 
+@pytest.mark.long
 def test_calibrate_says_that_nothing_is_certified(tmp_path: Path) -> None:
     flags = ("--arms", "2", "--horizon", "1e6", "--rho", "0.3", "--pairs-budget", "4000")
     done = banditto("calibrate", "random-threshold", *flags, "--save", "p.toml", "--json", cwd=tmp_path)

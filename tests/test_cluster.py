@@ -138,6 +138,7 @@ def suicide(study: Study) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.long
 def test_when_all_workers_die_others_are_waited_for(caplog: pytest.LogCaptureFixture) -> None:
     """And not for ever; what kills whoever touches it is given up, after two workers with this scheduler."""
     with local_dask(1, {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"}) as dask:

@@ -76,10 +76,10 @@ def test_python_examples_run(page: Path) -> None:
     [
         "README.md",
         "docs/index.md",
-        "docs/attack.md",
+        pytest.param("docs/attack.md", marks=pytest.mark.long),
         "docs/certify.md",
-        "docs/compare.md",
-        "docs/cost.md",
+        pytest.param("docs/compare.md", marks=pytest.mark.long),
+        pytest.param("docs/cost.md", marks=pytest.mark.long),
         "docs/design.md",
         "docs/real-data.md",
     ],

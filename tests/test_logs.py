@@ -130,8 +130,8 @@ BAD: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     "no range": (CSV, {"low": 1, "high": 1}, "rewards: got 0 in row 1"),
     "low text": (CSV, {"low": "zero"}, "low: got zero"),
     "high nan": (CSV, {"high": float("nan")}, "high: got nan"),
-    "not text": (b"arm,reward\n\xff\xfe,1\n", {}, "log: got .*rewards.csv, allowed: a CSV file in UTF-8"),
-    "a quote that does not end": ('arm,reward\n"a,1\n', {}, "log: got .*rewards.csv, allowed: a CSV file in UTF-8"),
+    "not text": (b"arm,reward\n\xff\xfe,1\n", {}, "log: got .*, allowed: a CSV file in UTF-8"),
+    "a quote that does not end": ('arm,reward\n"a,1\n', {}, "log: got .*, allowed: a CSV file in UTF-8"),
 }
 
 

@@ -104,6 +104,7 @@ def test_longer_horizons_for_smaller_gaps_and_rhos() -> None:
     assert lengths == sorted(lengths)
 
 
+@pytest.mark.long
 def test_a_budget_of_regret_stands_in_for_a_second_unknown() -> None:
     found = bd.plan(arms=2, gap=0.2, regret=500)
     assert 480 <= found.regret.mean <= 500

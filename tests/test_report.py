@@ -255,6 +255,7 @@ def test_ctrl_c_while_drawing_keeps_the_results(tmp_path: Path, monkeypatch: pyt
     ]
 
 
+@pytest.mark.long
 def test_files_of_an_earlier_report_go(tmp_path: Path) -> None:
     base = [
         sys.executable,

@@ -137,7 +137,7 @@ def _beyond(
     )
 
 
-_PAIRS = "100 arms on the sphere, d = 5, eps = 0.2, rho = 0.1, delta = 0.01, Bernoulli rewards; 20,000 pairs"
+_PAIRS = "100 arms on the sphere, d = 5, eps = 0.2, rho = 0.1, delta = 0.01, Bernoulli rewards; 20,000 pairs."
 _REGRET = "Arms on the sphere, theta of length 0.9, T = 10^9, rho = 0.1 and 0.3; (K, d) ="
 
 CLAIMS = (

@@ -140,7 +140,7 @@ def _lemma(
 
 
 _FIXED = "The lemma's recipe (rho/|C| and delta/|C| for each of 2 d arms), delta = 10^-7; planned pulls"
-_PAIRS = "100 arms on the sphere, d = 5, eps = 0.2, rho = 0.1, delta = 0.01, Bernoulli rewards; 20,000 pairs"
+_PAIRS = "100 arms on the sphere, d = 5, eps = 0.2, rho = 0.1, delta = 0.01, Bernoulli rewards; 20,000 pairs."
 _EACH = "pulls of each arm"
 
 CLAIMS = (
