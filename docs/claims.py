@@ -10,6 +10,7 @@ from banditto.report.style import as_png, drawn_in
 from banditto.reproduction.running import cells
 
 JOBS = 2
+BAR = r"\|"  # in a table
 HEADER = ("claim", "where", "quantity", "predicted", "measured", "95% interval", "detectable", "verdict")
 CHARTS = ("theorem-4-saving", "beyond-price-horizon")
 
@@ -24,6 +25,6 @@ def claims_page(folder: Path) -> str:
                 figure = claim_figure(row.measured.chart, look)
                 (folder / f"reproduce-{row.claim.name}.png").write_bytes(as_png(figure))
     lines = [f"{found.summary()}.", "", f"| {' | '.join(HEADER)} |", "| --- |" + " --- |" * (len(HEADER) - 1)]
-    lines += [f"| {' | '.join(text.replace('|', '/') for text in cells(row))} |" for row in found.rows]
+    lines += [f"| {' | '.join(text.replace('|', BAR) for text in cells(row))} |" for row in found.rows]
     reasons = [f"* `{row.claim.name}`: {row.explanation}" for row in found.rows if row.verdict != "agrees"]
     return "\n".join([*lines, "", "Those that do not agree:", "", *reasons]) + "\n"

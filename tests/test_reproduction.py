@@ -157,6 +157,17 @@ def test_only_takes_names_and_groups() -> None:
         catalogue.chosen("def")
 
 
+def test_the_page_has_every_claim() -> None:
+    page = (REPOSITORY / "docs" / "reproduce.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([a-z]+-[-a-z0-9]+) \|", page, flags=re.MULTILINE)
+    assert rows == [row.name for row in CLAIMS]
+    assert f"{len(CLAIMS)} claims: " in page
+    assert f"{len(CLAIMS)} claims of" in (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    disagreeing = re.findall(r"^\| ([-a-z0-9]+) \|.*\| disagrees \|$", page, flags=re.MULTILINE)
+    explained = re.findall(r"^\* `([-a-z0-9]+)`: \S", page, flags=re.MULTILINE)
+    assert explained[-len(disagreeing) :] == disagreeing
+
+
 # -- Definition 1 -----------------------------------------------------------------------------------------------------
 
 
