@@ -1,7 +1,7 @@
 """Golden digests: coins, plans and decisions from recorded totals, the same on every machine and in every process.
 
-They never cover NumPy's samplers. tests/golden.py prints them and imports nothing but banditto and NumPy, so that
-tests/long runs it under another NumPy too. If one of these changes, decisions have changed: raise `decision_version`.
+They never cover NumPy's samplers. `python -m banditto.doctor.golden` prints them, in tests/long under another
+NumPy too. If one of these changes, decisions have changed: raise `decision_version`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 from numpy import show_config
 
-from tests.golden import digests
+from banditto.doctor.golden import digests, expected
 
 HERE = Path(__file__).parent
 # all that NumPy dispatches on this machine beyond its baseline: no AVX, no fused multiply-add
 SIMD = " ".join(show_config("dicts")["SIMD Extensions"].get("found", []))
-GOLDEN = json.loads((HERE / "golden.json").read_text())
+GOLDEN = expected()
 
 
 def test_in_this_process() -> None:
@@ -40,7 +40,7 @@ def test_in_this_process() -> None:
 )
 def test_in_other_processes(variables: dict[str, str]) -> None:
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", str(HERE / "golden.py")],
+        [sys.executable, "-W", "ignore", "-m", "banditto.doctor.golden"],
         capture_output=True,
         text=True,
         env=os.environ | variables,

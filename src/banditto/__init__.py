@@ -38,6 +38,10 @@ if TYPE_CHECKING:
         WorkerError,
     )
     from banditto.linear.least_squares import ReplicableLeastSquares
+    from banditto.live.experiment import Experiment
+    from banditto.live.registration import Registration
+    from banditto.live.replication import replicate
+    from banditto.live.verification import verify
     from banditto.logs import RewardLog
     from banditto.planning import TrialPlan, plan
     from banditto.policies import *
@@ -59,10 +63,12 @@ _PLACES = {
     "ConflictError": "banditto.errors",
     "ContractError": "banditto.errors",
     "Design": "banditto.design",
+    "Experiment": "banditto.live.experiment",
     "Guarantee": "banditto.policy",
     "InvalidArgument": "banditto.errors",
     "MissingExtra": "banditto.errors",
     "Protocol": "banditto.protocol",
+    "Registration": "banditto.live.registration",
     "Reproduction": "banditto.reproduction",
     "ShortHorizonWarning": "banditto.errors",
     "TrialPlan": "banditto.planning",
@@ -81,7 +87,9 @@ _PLACES = {
     "protocol_of": "banditto.catalogue",
     "replay": "banditto.engine.replaying",
     "replicable_mean": "banditto.rounding",
+    "replicate": "banditto.live.replication",
     "reproduce": "banditto.reproduction",
+    "verify": "banditto.live.verification",
     "samples_needed": "banditto.rounding",
     "watch_pair": "banditto.engine.watching",
 } | {
@@ -101,10 +109,12 @@ __all__ = [
     "ConflictError",
     "ContractError",
     "Design",
+    "Experiment",
     "Guarantee",
     "InvalidArgument",
     "MissingExtra",
     "Protocol",
+    "Registration",
     "Replay",
     "ReplicableLeastSquares",
     "Reproduction",
@@ -125,8 +135,10 @@ __all__ = [
     "protocol_of",
     "replay",
     "replicable_mean",
+    "replicate",
     "reproduce",
     "samples_needed",
+    "verify",
     "watch_pair",
 ]
 __all__ += policies.__all__

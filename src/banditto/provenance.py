@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import re
 import sys
 from datetime import UTC, datetime
 from functools import cache
@@ -14,6 +15,7 @@ from typing import Any
 from banditto.version import __version__
 
 LIBRARIES = ("numpy", "scipy", "numba", "highspy")
+_PASSWORD = re.compile(r"(?<=://)[^/@]*:.*(?=@)|(?<=password=)[^&#]*")  # of a store, which is nobody's business
 
 
 def provenance() -> dict[str, Any]:
@@ -21,7 +23,7 @@ def provenance() -> dict[str, Any]:
     return {
         "versions": {"banditto": __version__, "python": platform.python_version()} | _libraries(),
         "platform": platform.platform(),
-        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+        "command": [Path(sys.argv[0]).name, *(_PASSWORD.sub("***", word) for word in sys.argv[1:])],
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import sys
 from typing import Annotated
 
@@ -15,7 +16,10 @@ from banditto.cli.calibrate import calibrate
 from banditto.cli.certify import certify
 from banditto.cli.compare import compare
 from banditto.cli.design import design
-from banditto.cli.output import EXIT_BUG, EXIT_CONFLICT, EXIT_OK, EXIT_PIPE, EXIT_USAGE, print_error
+from banditto.cli.doctor import doctor
+from banditto.cli.live_looking import export, pending, replicate, status, verify
+from banditto.cli.live_running import ask, correct, init, missing, stop, tell
+from banditto.cli.output import EXIT_BUG, EXIT_CHECK, EXIT_CONFLICT, EXIT_OK, EXIT_PIPE, EXIT_USAGE, print_error
 from banditto.cli.plan import plan
 from banditto.cli.policies import policies
 from banditto.cli.replay import replay
@@ -39,6 +43,8 @@ app.command()(design)
 app.command()(replay)
 app.command()(reproduce)
 app.command()(policies)
+for _verb in (init, ask, tell, missing, correct, status, pending, stop, verify, replicate, export, doctor):
+    app.command()(_verb)
 
 
 def _print_version(wanted: bool) -> None:
@@ -64,7 +70,7 @@ def run(given: list[str]) -> int:
         with contextlib.suppress(AttributeError, OSError):  # a terminal that cannot show a letter gets its number
             getattr(sys, name).reconfigure(errors="backslashreplace")
     try:
-        code = app(args=given, prog_name="banditto", standalone_mode=False)
+        code = app(args=_negatives(given), prog_name="banditto", standalone_mode=False)
         sys.stdout.flush()
     except (BandittoError, typer.TyperException) as error:
         return _failed(error, given)
@@ -83,9 +89,18 @@ def run(given: list[str]) -> int:
     return code if isinstance(code, int) else EXIT_OK
 
 
+def _negatives(given: list[str]) -> list[str]:
+    """Let negative rewards through: a number is no option, and a blank before it says so."""
+    if given[:1] not in (["tell"], ["correct"]):
+        return given
+    return [f" {word}" if re.fullmatch(r"-[0-9.][0-9.eE+_-]*", word) else word for word in given]
+
+
 def _failed(error: Exception, given: list[str]) -> int:
     with contextlib.suppress(OSError):  # stderr may be gone as well
         print_error(error, given)
+    if getattr(error, "code", "") == "log":  # a log that does not verify
+        return EXIT_CHECK
     return EXIT_CONFLICT if isinstance(error, ConflictError) else EXIT_USAGE
 
 

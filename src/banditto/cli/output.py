@@ -23,7 +23,15 @@ _OPTIONS = {
     *("means", "environment", "horizon", "rho", "gap", "pairs", "rounds", "policies", "seed", "noise_seed"),
     *("confidence", "jobs", "out", "accuracy", "action_set", "dimension", "pulls", "plot", "normalise"),
     *("theta", "actions", "arms", "pairs_budget", "regret", "resolve", "by", "save", "only"),
-    *("log", "arm_column", "reward_column", "reward_range"),
+    *("log", "arm_column", "reward_column", "reward_range", "store", "name", "arm_names", "rewards"),
+    *("request_id", "reason", "older_than", "format"),
+}
+_LIVE = {
+    *("init", "ask", "tell", "missing", "correct", "status", "pending", "stop", "verify", "replicate", "export"),
+}
+_LIVE_ARGUMENTS = {
+    **{"name": "NAME", "ticket": "TICKET", "reward": "REWARD", "run": "RUN", "protocol": "PROTOCOL"},
+    **{"n": "-n", "expect": "--expect", "from": "--from"},
 }
 _ARGUMENTS = {"policy": "POLICY", "protocol": "POLICY", "study": "STUDY", "address": "--cluster"}
 
@@ -69,6 +77,8 @@ def option_name(argument: str, command: list[str]) -> str:
         return "ARMS"
     if argument == "backend":
         return "--gpu"
+    if command[:1] and command[0] in _LIVE and argument in _LIVE_ARGUMENTS:
+        return "--name" if (command[0], argument) == ("init", "name") else _LIVE_ARGUMENTS[argument]
     if argument in _ARGUMENTS:
         return _ARGUMENTS[argument]
     return "--" + argument.replace("_", "-") if argument in _OPTIONS else argument

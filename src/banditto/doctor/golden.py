@@ -1,10 +1,15 @@
-"""Print the golden digests as JSON; see test_golden.py."""
+"""Golden digests: coins, plans and decisions from recorded totals, the same on every machine.
+
+They never cover a sampler. `python -m banditto.doctor.golden` prints them as JSON; golden.json holds what they must be.
+If one of them changes, decisions have changed: raise `decision_version`.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import sys
+from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -13,33 +18,37 @@ import banditto as bd
 from banditto.arrays import FloatArray, IntArray
 from banditto.catalogue import protocol_of
 from banditto.coins import Coins
+from banditto.errors import ContractError
 from banditto.policy import PlacedPolicy, Policy
 from banditto.trajectory import Run, Trajectory
 
 GRID = [[x / 9, y / 9, 0.5] for x in (-5, -2, 3) for y in (-4, 1, 5)]
-CORNER = bd.Polytope(rows=[[1, 0], [0, 1], [-1, 0], [0, -1], [2, 1]], bounds=[0.5, 0.625, 0.5, 0.625, 1.0])
 
-CASES: dict[str, Policy[Any]] = {
-    "2 arms": bd.RandomThreshold(arms=2, horizon=10**6, rho=0.1),
-    "5 arms, paper": bd.RandomThreshold(arms=5, horizon=10**9, rho=0.1, constants="paper"),
-    "10 arms": bd.RandomThreshold(arms=10, horizon=10**12, rho=0.05),
-    "3 arms, subgaussian": bd.RandomThreshold(arms=3, horizon=10**8, rho=0.2, sigma=1.5),
-    "1000 arms": bd.RandomThreshold(arms=1000, horizon=10**15, rho=0.1),
-    "mean rounding, 2 arms": bd.MeanRounding(arms=2, horizon=10**6, rho=0.1),
-    "mean rounding, 5 arms, paper": bd.MeanRounding(arms=5, horizon=10**12, rho=0.1, constants="paper"),
-    "mean rounding, 10 arms, Gaussian": bd.MeanRounding(arms=10, horizon=10**10, rho=0.1, rewards="gaussian"),
-    "certified elimination, 2 arms": bd.CertifiedElimination(arms=2, horizon=10**6, rho=0.1),
-    "certified elimination, 6 arms": bd.CertifiedElimination(arms=6, horizon=10**5, rho=0.3, rewards="gaussian"),
-    "linear threshold": bd.LinearThreshold(actions=GRID, horizon=10**9, rho=0.2),
-    "linear threshold, paper": bd.LinearThreshold(actions=GRID, horizon=10**9, rho=0.2, constants="paper"),
-    "least squares, lattice": bd.LeastSquaresRounding(actions=GRID, horizon=10**10, rho=0.2),
-    "least squares, grid": bd.LeastSquaresRounding(actions=GRID, horizon=10**10, rho=0.2, rounding="grid"),
-    "least squares, ball": bd.LeastSquaresRounding(actions=bd.Ball(dimension=3), horizon=10**11, rho=0.2),
-    "least squares, polytope": bd.LeastSquaresRounding(actions=CORNER, horizon=10**11, rho=0.2),
-    "certified linear": bd.CertifiedLinear(actions=GRID, horizon=10**8, rho=0.2, method="thresholds"),
-    "net": bd.NetThreshold(actions=bd.Box.unit(1), horizon=10**13, rho=0.2),
-    "explore then commit": bd.ExploreThenCommit(arms=4, horizon=10**6, rho=0.1, gap=0.03),
-}
+
+def cases() -> dict[str, Policy[Any]]:
+    """One policy of each kind, and of each set of constants; made when they are needed, because searches take time."""
+    corner = bd.Polytope(rows=[[1, 0], [0, 1], [-1, 0], [0, -1], [2, 1]], bounds=[0.5, 0.625, 0.5, 0.625, 1.0])
+    return {
+        "2 arms": bd.RandomThreshold(arms=2, horizon=10**6, rho=0.1),
+        "5 arms, paper": bd.RandomThreshold(arms=5, horizon=10**9, rho=0.1, constants="paper"),
+        "10 arms": bd.RandomThreshold(arms=10, horizon=10**12, rho=0.05),
+        "3 arms, subgaussian": bd.RandomThreshold(arms=3, horizon=10**8, rho=0.2, sigma=1.5),
+        "1000 arms": bd.RandomThreshold(arms=1000, horizon=10**15, rho=0.1),
+        "mean rounding, 2 arms": bd.MeanRounding(arms=2, horizon=10**6, rho=0.1),
+        "mean rounding, 5 arms, paper": bd.MeanRounding(arms=5, horizon=10**12, rho=0.1, constants="paper"),
+        "mean rounding, 10 arms, Gaussian": bd.MeanRounding(arms=10, horizon=10**10, rho=0.1, rewards="gaussian"),
+        "certified elimination, 2 arms": bd.CertifiedElimination(arms=2, horizon=10**6, rho=0.1),
+        "certified elimination, 6 arms": bd.CertifiedElimination(arms=6, horizon=10**5, rho=0.3, rewards="gaussian"),
+        "linear threshold": bd.LinearThreshold(actions=GRID, horizon=10**9, rho=0.2),
+        "linear threshold, paper": bd.LinearThreshold(actions=GRID, horizon=10**9, rho=0.2, constants="paper"),
+        "least squares, lattice": bd.LeastSquaresRounding(actions=GRID, horizon=10**10, rho=0.2),
+        "least squares, grid": bd.LeastSquaresRounding(actions=GRID, horizon=10**10, rho=0.2, rounding="grid"),
+        "least squares, ball": bd.LeastSquaresRounding(actions=bd.Ball(dimension=3), horizon=10**11, rho=0.2),
+        "least squares, polytope": bd.LeastSquaresRounding(actions=corner, horizon=10**11, rho=0.2),
+        "certified linear": bd.CertifiedLinear(actions=GRID, horizon=10**8, rho=0.2, method="thresholds"),
+        "net": bd.NetThreshold(actions=bd.Box.unit(1), horizon=10**13, rho=0.2),
+        "explore then commit": bd.ExploreThenCommit(arms=4, horizon=10**6, rho=0.1, gap=0.03),
+    }
 
 
 def recorded_totals(pulls: IntArray, batch: int) -> FloatArray:
@@ -56,6 +65,7 @@ def recorded_totals(pulls: IntArray, batch: int) -> FloatArray:
 
 
 def play(policy: Policy[Any], coins: Coins) -> list[Trajectory]:
+    """Executions on recorded totals."""
     state = policy.init(coins.count)
     runs: list[list[Run]] = [[] for _ in range(coins.count)]
     actions: list[dict[tuple[float, ...], int]] = [{} for _ in range(coins.count)]
@@ -73,13 +83,15 @@ def play(policy: Policy[Any], coins: Coins) -> list[Trajectory]:
 
 
 def digests() -> dict[str, str]:
+    """All of them, by name."""
     words = Coins(123, 5, 1000).words("threshold", 4, 1)
     found = {"coins": hashlib.sha256(words.astype("<u8").tobytes()).hexdigest()}
-    for name, policy in CASES.items():
+    for name, policy in cases().items():
         protocol = protocol_of(policy, seed=9, arms=policy.arms, horizon=policy.horizon, rho=policy.rho)
         found[f"{name}: protocol"] = protocol.digest
         trajectories = play(policy, Coins(9, 40, 3 if policy.arms > 100 else 8))
-        assert len({trajectory.digest for trajectory in trajectories}) > 1, name
+        if len({trajectory.digest for trajectory in trajectories}) == 1:
+            raise ContractError(f"{name}: all executions are the same, so that nothing is tested")
         joined = "".join(trajectory.digest for trajectory in trajectories)
         found[f"{name}: decisions"] = hashlib.sha256(joined.encode()).hexdigest()
     for dimension in (1, 2, 5, 10):
@@ -92,10 +104,18 @@ def digests() -> dict[str, str]:
             rows = list(zip(lsq.design.arms or (), counts, totals, strict=True))
             fits = [lsq.fit(rows, rho=0.1, delta=0.01, coins=Coins(5), batch=batch) for batch in range(10)]
             # what lies within 1e-9 of a boundary may differ between machines; here nothing does
-            assert not any(fit.near_boundary for fit in fits)
+            if any(fit.near_boundary for fit in fits):
+                raise ContractError(f"least squares, {kind}: an estimate at a boundary")
             joined = "".join(fit.digest for fit in fits)
             found[f"least squares, {kind}, d = {dimension}"] = hashlib.sha256(joined.encode()).hexdigest()
     return found
+
+
+def expected() -> dict[str, str]:
+    """What they must be."""
+    text = resources.files("banditto.doctor").joinpath("golden.json").read_text(encoding="utf-8")
+    parsed: dict[str, str] = json.loads(text)
+    return parsed
 
 
 if __name__ == "__main__":

@@ -1,0 +1,50 @@
+"""`banditto doctor`: a self-test of this machine, for whoever must trust its decisions."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from banditto.cli import parameters
+from banditto.cli.live_options import StoreOption, checked_url
+from banditto.cli.output import EXIT_CHECK, EXIT_OK, print_json, spinner, write_together
+from banditto.errors import InvalidArgument
+from banditto.provenance import provenance
+from banditto.text import text_table
+
+DoctorOut = Annotated[str | None, typer.Option("--out", metavar="FILE", help="Write an HTML report there.")]
+
+
+def doctor(
+    store: StoreOption = None,
+    out: DoctorOut = None,
+    as_json: parameters.Json = False,
+    quiet: parameters.Quiet = False,
+) -> int:
+    """Check that this machine decides as all others do, and that a store works. Exit code 3 if something failed."""
+    path = None if out is None else Path(out)
+    if path is not None and (path.suffix != ".html" or not path.parent.is_dir()):
+        raise InvalidArgument("out", str(out), "a file that ends in .html, in a folder that exists")
+    from banditto.doctor.checking import doctor_page, examine
+
+    url = os.environ.get("BANDITTO_STORE") if store is None else store
+    if url is not None:
+        checked_url(url)
+    with spinner("checking", quiet):
+        found = examine(url)
+    content = found.to_dict() | provenance()
+    if path is not None:
+        write_together(path.parent, {path.name: doctor_page(found)})
+    if as_json:
+        print_json(content)
+    else:
+        rows: list[tuple[str, str, str]] = [(check.name, check.outcome, check.detail) for check in found.checks]
+        rows += [(name, "", str(version or "not installed")) for name, version in content["versions"].items()]
+        sys.stdout.write(text_table(("check", "outcome", "detail"), rows) + "\n")
+        if path is not None and not quiet:
+            sys.stderr.write(f"banditto: wrote {path}\n")
+    return EXIT_OK if found.healthy else EXIT_CHECK

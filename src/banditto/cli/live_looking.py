@@ -1,0 +1,147 @@
+"""`banditto status | pending | verify | replicate | export`: what happened in a live experiment."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from banditto.cli import parameters
+from banditto.cli.live_options import Name, StoreOption, opened, printed, store_url
+from banditto.cli.output import EXIT_CHECK, EXIT_OK
+from banditto.errors import InvalidArgument
+from banditto.exact import real
+from banditto.text import short, text_table
+
+OlderThan = Annotated[
+    str | None, typer.Option("--older-than", metavar="SECONDS", help="Only those that have waited so long.")
+]
+Expect = Annotated[
+    str | None,
+    typer.Option("--expect", metavar="HEAD", help="The head of a receipt, which must be in the log."),
+]
+Run = Annotated[str, typer.Argument(metavar="RUN", help="URL#NAME.")]
+OtherRun = Annotated[str, typer.Argument(metavar="RUN", help="URL#NAME of another run of the same protocol.")]
+FormatOption = Annotated[str, typer.Option("--format", metavar="KIND", help="csv, parquet, json or html.")]
+OutFile = Annotated[str | None, typer.Option("--out", metavar="FILE", help="Where to write it (default: stdout).")]
+FORMATS = ("csv", "parquet", "json", "html")
+
+
+def status(name: Name, store: StoreOption = None, as_json: parameters.Json = False) -> int:
+    """Say where an experiment stands."""
+    with opened(store, name) as experiment:
+        found = experiment.status()
+    rows = [
+        ("state", found.state),
+        ("batch", str(found.batch)),
+        ("pulls decided", f"{found.spent:,} of {found.horizon:,}"),
+    ]
+    rows += [(f"arm {arm}", f"{found.told[arm]:,} of {pulls:,} rewards") for arm, pulls in found.plan.items()]
+    rows += [("tickets", ", ".join(f"{count:,} {state}" for state, count in found.tickets.items()))]
+    rows += [("events", f"{found.events:,}"), ("digest", found.digest), ("head", found.head)]
+    printed(found.to_dict(), text_table(("", name), rows), as_json)
+    return EXIT_OK
+
+
+def pending(
+    name: Name, store: StoreOption = None, older_than: OlderThan = None, as_json: parameters.Json = False
+) -> int:
+    """List tickets that wait for a reward, the oldest first."""
+    age = None if older_than is None else real(older_than, "older_than", "seconds")
+    with opened(store, name) as experiment:
+        found = experiment.pending(age)
+    rows = [(line.id, line.arm_name, line.batch, line.issued) for line in found]
+    text = text_table(("ticket", "arm", "batch", "handed out"), rows) if rows else "no ticket waits for a reward"
+    printed({"tickets": [line._asdict() for line in found]}, text, as_json)
+    return EXIT_OK
+
+
+def verify(name: Name, store: StoreOption = None, expect: Expect = None, as_json: parameters.Json = False) -> int:
+    """Replay the log from the protocol alone. Exit code 3 with the first bad event if something does not follow."""
+    url = store_url(store)
+    from banditto.live.verification import verify as replay
+
+    found = replay(url, name, expect)
+    text = f"{name} verifies: {found.events:,} events, {len(found.decisions)} decisions, head {found.head}"
+    if not found.holds:
+        where = "" if found.event is None else f"event {found.event}: "
+        text = f"{name} does not verify: {where}{found.problem}"
+    printed(found.to_dict(), text, as_json)
+    return EXIT_OK if found.holds else EXIT_CHECK
+
+
+def replicate(first: Run, second: OtherRun, as_json: parameters.Json = False) -> int:
+    """Compare two runs of one protocol. Exit code 3 if they made different decisions."""
+    from banditto.cli.live_options import check_extra
+
+    check_extra()
+    from banditto.live.replication import replicate as compared
+
+    found = compared(first, second)
+    content = found.to_dict()
+    if found.divergence is None:
+        text = f"the same: {found.compared} decisions of both (digest {found.digest[:12]})"
+    else:
+        text = _diverged(content)
+    printed(content, text, as_json)
+    return EXIT_OK if found.same else EXIT_CHECK
+
+
+def export(
+    name: Name,
+    store: StoreOption = None,
+    kind: FormatOption = "csv",
+    out: OutFile = None,
+    as_json: parameters.Json = False,
+) -> int:
+    """Write every ticket (csv, parquet), the whole log (json) or an audit report (html)."""
+    if kind not in FORMATS:
+        raise InvalidArgument("format", kind, ", ".join(FORMATS))
+    url = store_url(store)
+    if out is None and (kind == "parquet" or as_json):
+        raise InvalidArgument("out", "nothing", "a file")
+    path = None if out is None else Path(out)
+    if path is not None and (not path.parent.is_dir() or path.is_dir()):
+        raise InvalidArgument("out", str(out), "a file in a folder that exists")
+    from banditto.live.exporting import export as exported
+    from banditto.live.exporting import receipt, written_to
+
+    if kind == "html":
+        from banditto.report.audit import audit_page
+
+        content = audit_page(url, name).encode()
+    else:
+        content = exported(url, name, kind)
+    if path is None:
+        sys.stdout.write(content.decode())
+        return EXIT_OK
+    written_to(path, content)
+    if as_json:
+        printed({"file": str(path), "receipt": receipt(url, name)}, "", as_json)
+    else:
+        sys.stderr.write(f"banditto: wrote {path}\n")
+    return EXIT_OK
+
+
+def _diverged(content: dict[str, Any]) -> str:
+    found = content["divergence"]
+    one, two = found["sides"]
+    rows = [
+        (
+            arm,
+            *(short(side["means"][arm]) for side in (one, two)),
+            *(short(side["behind"][arm]) for side in (one, two)),
+            *(f"{side['next_pulls'].get(arm, 0):,}" for side in (one, two)),
+        )
+        for arm in one["means"]
+    ]
+    names = content["runs"]
+    header = ("arm", *(f"{what}, run {k}" for what in ("mean", "behind", "next pulls") for k in (1, 2)))
+    lines = [f"run 1 is {names[0]}, run 2 is {names[1]}; they differ after batch {found['batch']}", ""]
+    lines += [text_table(header, rows), ""]
+    lines += [f"{name}: {value}" for name, value in found["thresholds"].items()]
+    lines += [f"coin {toss['purpose']}, arm {toss['arm']}: {toss['value']:.6f}" for toss in found["coins"]]
+    lines += [f"cut from coin {name}: {value:.6g}" for name, value in found["cuts"].items()]
+    return "\n".join(lines)

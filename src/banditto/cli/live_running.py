@@ -1,0 +1,173 @@
+"""`banditto init | ask | tell | missing | correct | stop`: a live experiment, step by step."""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from banditto.cli import parameters
+from banditto.cli.live_options import Name, Reason, StoreOption, TicketArgument, opened, printed, reason_of, store_url
+from banditto.cli.output import EXIT_OK
+from banditto.errors import InvalidArgument
+from banditto.exact import real
+from banditto.text import text_table
+
+ProtocolFile = Annotated[
+    str, typer.Argument(metavar="PROTOCOL", help="A protocol file (.toml), as `banditto plan --save` writes it.")
+]
+NameOption = Annotated[str | None, typer.Option("--name", metavar="NAME", help="What to call the experiment.")]
+ArmNames = Annotated[str | None, typer.Option("--arm-names", metavar="A,B,...", help="Names of the arms, in order.")]
+Rewards = Annotated[
+    str | None,
+    typer.Option(
+        "--rewards", metavar="LOW,HIGH", help="What a reward may be (default: 0,1, or what the policy is for)."
+    ),
+]
+Number = Annotated[str, typer.Option("-n", metavar="N", help="How many tickets, at the most.")]
+RequestId = Annotated[
+    str | None,
+    typer.Option("--request-id", metavar="ID", help="A name for this request: sent again, it gets the same tickets."),
+]
+RewardArgument = Annotated[str | None, typer.Argument(metavar="[REWARD]", help="Its reward.")]
+TicketOrNone = Annotated[str | None, typer.Argument(metavar="[TICKET]", help="The ticket; or --from.")]
+From = Annotated[
+    str | None,
+    typer.Option("--from", metavar="FILE", help="A CSV file with the columns ticket and reward: all of it or nothing."),
+]
+
+
+def init(
+    protocol: ProtocolFile,
+    store: StoreOption = None,
+    name: NameOption = None,
+    arm_names: ArmNames = None,
+    rewards: Rewards = None,
+    as_json: parameters.Json = False,
+) -> int:
+    """Register an experiment: from now on its protocol cannot change. Prints the digest to publish."""
+    from banditto.protocol import Protocol
+
+    read = Protocol.load(protocol)
+    url = store_url(store)
+    if name is None:
+        raise InvalidArgument("name", "nothing", "what to call the experiment")
+    from banditto.live.experiment import Experiment
+    from banditto.live.registration import registered
+
+    names = None if arm_names is None else [part.strip() for part in arm_names.split(",")]
+    made = registered(read, names, _range(rewards))
+    with Experiment.create(url, name, made) as experiment:
+        status = experiment.status()
+    content = {"name": name, "digest": made.digest, "head": status.head, "arm_names": list(made.arm_names)}
+    printed(content, f"{name} is registered\ndigest {made.digest}\nhead   {status.head}", as_json)
+    return EXIT_OK
+
+
+def ask(
+    name: Name,
+    store: StoreOption = None,
+    number: Number = "1",
+    request_id: RequestId = None,
+    as_json: parameters.Json = False,
+) -> int:
+    """Get tickets: which arm to give next, and the id under which to tell its reward."""
+    with opened(store, name) as experiment:
+        answer = experiment.ask(parameters.count(number, "n"), request_id)
+    rows = [tuple(ticket) for ticket in answer]
+    text = text_table(("ticket", "arm", "name", "batch"), rows) if rows else f"{answer.state}: {answer.reason}"
+    printed(answer.to_dict(), text, as_json)
+    return EXIT_OK
+
+
+def tell(
+    name: Name,
+    ticket: TicketOrNone = None,
+    reward: RewardArgument = None,
+    store: StoreOption = None,
+    source: From = None,
+    as_json: parameters.Json = False,
+) -> int:
+    """Tell a ticket's reward, or those of a file. The same again changes nothing; another value is a conflict."""
+    if source is not None:
+        if ticket is not None:
+            raise InvalidArgument("from", source, "none with a ticket")
+        pairs = read_rewards(Path(source))
+    elif ticket is None or reward is None:
+        missing = "TICKET" if ticket is None else "REWARD"
+        raise InvalidArgument(missing, "nothing", "a ticket and its reward, or --from FILE")
+    else:
+        pairs = [(ticket, real(reward, "REWARD", "a number"))]
+    with opened(store, name) as experiment:
+        answers = experiment.tell_many(pairs)
+    counts = {answer: answers.count(answer) for answer in ("recorded", "repeated", "excluded")}
+    text = ", ".join(f"{count} {answer}" for answer, count in counts.items() if count) or "nothing to tell"
+    printed({"told": counts}, text, as_json)
+    return EXIT_OK
+
+
+def missing(
+    name: Name,
+    ticket: TicketArgument,
+    reason: Reason = None,
+    store: StoreOption = None,
+    as_json: parameters.Json = False,
+) -> int:
+    """Say that a reward will not come: its slot is handed out again."""
+    with opened(store, name) as experiment:
+        answer = experiment.missing(ticket, reason_of(reason))
+    printed({"ticket": ticket, "answer": answer}, answer, as_json)
+    return EXIT_OK
+
+
+def correct(
+    name: Name,
+    ticket: TicketArgument,
+    reward: Annotated[str, typer.Argument(metavar="REWARD", help="What it should have been.")],
+    reason: Reason = None,
+    store: StoreOption = None,
+    as_json: parameters.Json = False,
+) -> int:
+    """Replace a reward that was wrong, until its batch is decided."""
+    with opened(store, name) as experiment:
+        answer = experiment.correct(ticket, real(reward, "REWARD", "a number"), reason_of(reason))
+    printed({"ticket": ticket, "answer": answer}, answer, as_json)
+    return EXIT_OK
+
+
+def stop(name: Name, reason: Reason = None, store: StoreOption = None, as_json: parameters.Json = False) -> int:
+    """End an experiment before its horizon."""
+    with opened(store, name) as experiment:
+        answer = experiment.stop(reason_of(reason))
+    printed({"answer": answer}, answer, as_json)
+    return EXIT_OK
+
+
+def _range(text: str | None) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    if text == "any":
+        return -math.inf, math.inf
+    ends = parameters.numbers(text, "rewards")
+    if len(ends) != 2:
+        raise InvalidArgument("rewards", text, "two numbers such as 0,1, or any")
+    return ends[0], ends[1]
+
+
+def read_rewards(path: Path) -> list[tuple[str, float]]:
+    """The rows of a file with the columns `ticket` and `reward`; others are left alone."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.DictReader(file, strict=True))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InvalidArgument("from", str(path), f"a readable CSV file ({error})") from None
+    pairs = []
+    for number, row in enumerate(rows, 2):
+        ticket, reward = row.get("ticket"), row.get("reward")
+        if ticket is None or reward is None:
+            raise InvalidArgument("from", f"line {number} of {path.name}", "the columns ticket and reward")
+        pairs.append((ticket.strip(), real(reward.strip(), f"reward in line {number} of {path.name}", "a number")))
+    return pairs

@@ -1,0 +1,1 @@
+"""A self-test for regulated use: does this machine decide as every other one does?"""

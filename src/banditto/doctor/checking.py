@@ -1,0 +1,114 @@
+"""`banditto doctor`: golden sequences on this machine, the libraries, and a store."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any, Literal
+
+from banditto.doctor.golden import digests, expected
+from banditto.errors import BandittoError
+from banditto.provenance import provenance
+from banditto.report import page
+
+Outcome = Literal["ok", "failed", "not checked"]
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    outcome: Outcome
+    detail: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis:
+    """All checks."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def healthy(self) -> bool:
+        """Whether nothing failed."""
+        return all(check.outcome != "failed" for check in self.checks)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        checks = [dict(check.__dict__) for check in self.checks]
+        return {"schema_version": SCHEMA_VERSION, "healthy": self.healthy, "checks": checks}
+
+
+def examine(store: str | None = None) -> Diagnosis:
+    """Check everything; with a store, whether it can be written and every log in it verifies."""
+    checks = [_timed("golden sequences", _golden)]
+    checks.append(_timed("store", lambda: _store(store)) if store else _unasked("store", "no --store was given"))
+    return Diagnosis(checks=tuple(checks))
+
+
+def _unasked(name: str, why: str) -> Check:
+    return Check(name=name, outcome="not checked", detail=why)
+
+
+def _timed(name: str, look: Callable[[], tuple[bool, str]]) -> Check:
+    began = time.perf_counter()
+    try:
+        good, detail = look()
+    except BandittoError as error:
+        good, detail = False, str(error)
+    seconds = time.perf_counter() - began
+    return Check(name=name, outcome="ok" if good else "failed", detail=f"{detail} ({seconds:.1f} s)")
+
+
+def _golden() -> tuple[bool, str]:
+    """Coins, plans and decisions."""
+    wanted, found = expected(), digests()
+    wrong = [name for name in wanted if found.get(name) != wanted[name]]
+    if wrong or set(found) != set(wanted):
+        return False, f"{len(wrong)} of {len(wanted)} digests differ, the first is {wrong[0] if wrong else 'a new one'}"
+    return True, f"{len(wanted)} digests of coins, plans and decisions are what they are everywhere"
+
+
+def _store(url: str) -> tuple[bool, str]:
+    if find_spec("sqlalchemy") is None:
+        return False, "SQLAlchemy is not installed: pip install 'banditto[live]'"
+    from banditto.live.store import Store
+    from banditto.live.verification import verify
+
+    store = Store(url)
+    try:
+        names = store.write(lambda tx: tx.names())  # takes the write lock and gives it back
+    finally:
+        store.close()
+    for name in names:
+        found = verify(url, name)
+        if not found.holds:
+            return False, f"{name} does not verify: {found.problem}"
+    return True, f"it can be written, and {len(names)} experiments verify"
+
+
+def doctor_page(diagnosis: Diagnosis) -> str:
+    """The diagnosis as one HTML file, for a file that an inspector reads."""
+    about = provenance()
+    rows = [(check.name, check.outcome, check.detail) for check in diagnosis.checks]
+    versions = [(name, str(version or "not installed")) for name, version in about["versions"].items()]
+    digest_rows = sorted(expected().items())
+    parts = [
+        page.heading(1, "banditto self-test"),
+        page.paragraph("Everything is as it should be." if diagnosis.healthy else "Something failed.", "note"),
+        page.table(("check", "outcome", "detail"), rows, "text"),
+        page.heading(2, "Software"),
+        page.table(("library", "version"), versions, "text"),
+        page.paragraph(f"{about['platform']}, {about['created']}", "soft"),
+        page.heading(2, "Golden digests"),
+        page.paragraph(
+            "sha256 of coins, of protocols and of decisions on recorded totals. They are the same on every machine;"
+            " this one was compared with them digest by digest."
+        ),
+        page.table(("sequence", "digest"), digest_rows, "text"),
+    ]
+    return page.page("banditto self-test", parts)

@@ -1,0 +1,86 @@
+"""Connections to SQLite and PostgreSQL: their settings, what can be tried again, and what is said when it cannot."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sql
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from banditto.errors import ConflictError, InvalidArgument
+
+ALLOWED = "sqlite:///FILE or postgresql://USER@HOST/DATABASE"
+BUSY_SECONDS = 30.0  # how long a step waits for other writers, or for a server that is starting again
+# What drivers say when the same step may work a moment later. A wrong password or database is not among them.
+_PASSING = (
+    *("server closed the connection", "connection is closed", "connection is lost", "connection was closed"),
+    *("refused", "no such file or directory", "reset by peer", "broken pipe", "eof detected", "terminating connection"),
+    *("starting up", "shutting down", "not yet accepting", "recovery mode", "too many clients", "connection slots"),
+    *("deadlock detected", "database is locked", "database table is locked"),
+)
+
+
+class StoreError(ConflictError):
+    """The database cannot be reached, or is of another kind."""
+
+    code = "store"
+
+
+def engine_of(url: str) -> sql.Engine:
+    """What opens connections to a store."""
+    if not isinstance(url, str) or not url.strip():
+        raise InvalidArgument("store", url, ALLOWED)
+    full = f"postgresql+psycopg://{url.split('://', 1)[1]}" if url.startswith(("postgresql://", "postgres://")) else url
+    try:
+        parsed = sql.make_url(full)
+    except (SQLAlchemyError, ValueError):  # the second for a port that is no number
+        raise InvalidArgument("store", shown_url(url), ALLOWED) from None
+    if parsed.drivername == "postgresql+psycopg":
+        return sql.create_engine(parsed, pool_pre_ping=False)
+    if parsed.drivername != "sqlite" or parsed.database in (None, "", ":memory:"):
+        raise InvalidArgument("store", shown_url(url), ALLOWED)
+    folder = Path(str(parsed.database)).parent
+    if not folder.is_dir():
+        raise InvalidArgument("store", shown_url(url), "a file in a folder that exists")
+    engine = sql.create_engine(parsed, connect_args={"timeout": BUSY_SECONDS, "isolation_level": None})
+    sql.event.listen(engine, "connect", _set_up_sqlite)
+    sql.event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _set_up_sqlite(connection: Any, record: object) -> None:
+    """What is committed stays, even if the power goes; readers do not wait for a writer."""
+    # a damaged byte must not keep `verify` from reading the row and saying so
+    connection.text_factory = lambda content: content.decode("utf-8", "surrogateescape")
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA journal_mode=WAL")
+    cursor.execute("PRAGMA synchronous=FULL")
+    cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.close()
+
+
+def _begin_sqlite(connection: sql.Connection) -> None:
+    """Python's driver would begin without the lock, and two writers could then not both go on."""
+    writes = connection.get_execution_options().get("banditto_writes")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def passing(error: SQLAlchemyError) -> bool:
+    """Whether the same step may work on a new connection, a moment later."""
+    if not isinstance(error, DBAPIError):
+        return False
+    text = str(error.orig).lower()
+    return error.connection_invalidated or any(words in text for words in _PASSING)
+
+
+def failure(error: SQLAlchemyError) -> str:
+    """One line."""
+    told = error.orig if isinstance(error, DBAPIError) else error
+    return f"the store failed: {' '.join(str(told).split())[:200]}"
+
+
+def shown_url(url: str) -> str:
+    """A URL without its password and without its options, among which there may be one."""
+    return re.sub(r"://([^:@/]*):.*@", r"://\1:***@", str(url)).partition("?")[0]

@@ -1,0 +1,129 @@
+"""Exports: every ticket as CSV or Parquet, or the whole log as JSON, each with the digest and the head."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from banditto.errors import MissingExtra
+from banditto.live.events import Event
+from banditto.live.progress import Ticket
+from banditto.live.store import Reading, Store, unknown
+
+COLUMNS = (
+    *("ticket", "batch", "place", "attempt", "arm", "arm_name", "status", "reward", "issued", "answered"),
+    *("reason", "experiment", "digest", "head"),
+)
+SCHEMA_VERSION = 1
+
+
+def receipt(url: str, name: str) -> dict[str, Any]:
+    """What to keep outside the store: whoever has it can tell whether the log was written anew."""
+    row, _ = _read(url, name)
+    return {key: row[key] for key in ("name", "digest", "events", "head", "created")}
+
+
+def export(url: str, name: str, kind: str) -> bytes:
+    """The export as it stands in a file."""
+    row, events = _read(url, name)
+    if kind == "json":
+        return _json(row, events)
+    lines = list(_lines(row, events))
+    if kind == "csv":
+        return _csv(lines)
+    return _parquet(lines)
+
+
+def _read(url: str, name: str) -> tuple[dict[str, Any], list[Event]]:
+    store = Store(url)
+    try:
+        return store.read(lambda view: read_log(view, name))
+    finally:
+        store.close()
+
+
+def read_log(view: Reading, name: str) -> tuple[dict[str, Any], list[Event]]:
+    """An experiment's row and its events."""
+    row = view.find(name)
+    if row is None:
+        raise unknown(name, view)
+    return dict(row), list(view.events(row["id"]))
+
+
+def _lines(row: dict[str, Any], events: list[Event]) -> Iterator[dict[str, Any]]:
+    """One for each ticket, from the log alone, in the order in which they were handed out."""
+    names = json.loads(row["registration"])["arm_names"]
+    lines: dict[Ticket, dict[str, Any]] = {}
+    for event in events:
+        content = event.content
+        if event.kind == "ask":
+            for position, attempt, arm in content["slots"]:
+                ticket = Ticket(content["batch"], position, attempt)
+                lines[ticket] = dict.fromkeys(COLUMNS) | {
+                    **{"ticket": ticket.id, "batch": ticket.batch, "place": position + 1, "attempt": attempt + 1},
+                    **{"arm": arm, "arm_name": names[arm], "status": "open", "issued": event.time},
+                    **{"experiment": row["name"], "digest": row["digest"], "head": row["head"]},
+                }
+        elif event.kind in ("tell", "late"):
+            for *place, reward in content["rewards"]:
+                status = "told" if event.kind == "tell" else "late"
+                lines[Ticket(*place)] |= {"status": status, "reward": reward, "answered": event.time}
+        elif event.kind == "correct":
+            lines[Ticket(*content["ticket"])] |= {"reward": content["after"], "reason": content["reason"]}
+        elif event.kind == "missing":
+            lines[Ticket(*content["ticket"])] |= {"status": "missing", "reason": content["reason"]}
+    yield from lines.values()
+
+
+def _csv(lines: list[dict[str, Any]]) -> bytes:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for line in lines:
+        writer.writerow(["" if line[name] is None else _safe(line[name]) for name in COLUMNS])
+    return out.getvalue().encode()
+
+
+def _safe(value: object) -> object:
+    """Text that a spreadsheet would take for a formula gets an apostrophe before it; numbers stay numbers."""
+    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r", "\n"):
+        return "'" + value
+    return repr(value) if isinstance(value, float) else value
+
+
+def _parquet(lines: list[dict[str, Any]]) -> bytes:
+    try:
+        arrow: Any = import_module("pyarrow")
+        parquet: Any = import_module("pyarrow.parquet")
+    except ImportError:
+        raise MissingExtra("Parquet", "pyarrow", "data") from None
+    whole = {"batch", "place", "attempt", "arm"}
+    kinds = {name: arrow.int64() if name in whole else arrow.string() for name in COLUMNS} | {"reward": arrow.float64()}
+    columns = [arrow.array([line[name] for line in lines], kinds[name]) for name in COLUMNS]
+    out = io.BytesIO()
+    parquet.write_table(arrow.table(columns, names=list(COLUMNS)), out)
+    return out.getvalue()
+
+
+def _json(row: dict[str, Any], events: list[Event]) -> bytes:
+    content = {
+        "schema_version": SCHEMA_VERSION,
+        **{key: row[key] for key in ("name", "digest", "head", "created")},
+        "registration": json.loads(row["registration"]),
+        "events": [
+            {"number": e.number, "kind": e.kind, "time": e.time, "content": e.content, "hash": e.hash} for e in events
+        ],
+    }
+    return (json.dumps(content, indent=2) + "\n").encode()
+
+
+def written_to(path: Path, content: bytes) -> None:
+    """Whole or not at all."""
+    temporary = path.with_name(f".{path.name}.part")
+    temporary.write_bytes(content)
+    temporary.replace(path)

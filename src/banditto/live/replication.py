@@ -1,0 +1,209 @@
+"""`replicate`: two runs of one protocol side by side, to the first decision that differs and what caused it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from banditto.arrays import FloatArray
+from banditto.coins import Coins
+from banditto.errors import ConflictError, InvalidArgument
+from banditto.live.connecting import shown_url
+from banditto.live.experiment import checked_name
+from banditto.live.progress import LogError
+from banditto.live.registration import Registration
+from banditto.live.store import Reading, Store
+from banditto.live.verification import Decision, Replay, replayed
+
+
+class Toss(NamedTuple):
+    """A coin that a decision used; both runs saw the same."""
+
+    purpose: str
+    batch: int
+    arm: int
+    value: float
+
+
+class Side(NamedTuple):
+    """What one run saw in a batch, and what it did then."""
+
+    means: dict[str, float]  # of the batch's rewards, in the policy's units
+    behind: dict[str, float]  # how far each arm was behind the best
+    next_pulls: dict[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Divergence:
+    """The first batch after which two runs did different things."""
+
+    batch: int
+    thresholds: dict[str, Any]  # what the policy says of this batch, such as low and high
+    cuts: dict[str, float]  # thresholds drawn from low to high by a coin of that name
+    coins: tuple[Toss, ...]
+    sides: tuple[Side, Side]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "batch": self.batch,
+            "thresholds": self.thresholds,
+            "cuts": self.cuts,
+            "coins": [toss._asdict() for toss in self.coins],
+            "sides": [side._asdict() for side in self.sides],
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replication:
+    """Whether two runs made the same decisions."""
+
+    digest: str
+    runs: tuple[str, str]
+    decisions: tuple[int, int]
+    compared: int  # decisions that both have taken
+    divergence: Divergence | None
+
+    @property
+    def same(self) -> bool:
+        """Whether all decisions that both have taken are the same."""
+        return self.divergence is None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "digest": self.digest,
+            "runs": list(self.runs),
+            "decisions": list(self.decisions),
+            "compared": self.compared,
+            "same": self.same,
+            "divergence": None if self.divergence is None else self.divergence.to_dict(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCoins(Coins):
+    """Coins that remember which were asked for."""
+
+    tosses: list[Toss] = field(default_factory=list, compare=False)
+
+    def uniform(self, purpose: str, batch: int, arm: int = 0) -> FloatArray:
+        """The coin, noted."""
+        values = Coins.uniform(self, purpose, batch, arm)
+        self.tosses.append(Toss(purpose, int(batch), int(arm), float(values[0, 0])))
+        return values
+
+
+def replicate(first: str, second: str) -> Replication:
+    """Compare two runs, each given as URL#NAME."""
+    sides = [_read(address) for address in (first, second)]
+    (one, two) = (replay.decisions for replay in sides)
+    registration = sides[0].registration
+    if sides[1].registration.digest != registration.digest:
+        digests = " and ".join(side.registration.digest[:12] for side in sides)
+        raise ConflictError(f"these are runs of two protocols (digests {digests}), which say nothing about each other")
+    compared = min(len(one), len(two))
+    apart = next((k for k in range(compared) if one[k].next_pulls != two[k].next_pulls), None)
+    divergence = None if apart is None else explained(registration, one[: apart + 1], two[: apart + 1])
+    return Replication(
+        digest=registration.digest,
+        runs=(first.rpartition("#")[2], second.rpartition("#")[2]),
+        decisions=(len(one), len(two)),
+        compared=compared if apart is None else apart + 1,
+        divergence=divergence,
+    )
+
+
+def split_address(address: str) -> tuple[str, str]:
+    """URL and name of URL#NAME."""
+    url, mark, name = address.rpartition("#")
+    if not mark or not url:
+        raise InvalidArgument("run", shown_url(address), "URL#NAME, such as sqlite:///trial.db#cta")
+    return url, checked_name(name)
+
+
+def _read(address: str) -> Replay:
+    url, name = split_address(address)
+    store = Store(url)
+    try:
+        return store.read(lambda view: _whole(view, name))
+    finally:
+        store.close()
+
+
+def _whole(view: Reading, name: str) -> Replay:
+    row = view.find(name)
+    if row is None:
+        raise InvalidArgument("run", name, f"an experiment of its store: {', '.join(view.names()) or 'none'}")
+    found: Replay | None = None
+    for _, replay in replayed(view, row):
+        found = replay
+    if found is None:
+        raise LogError("the log is empty", 1)
+    return found
+
+
+def explained(registration: Registration, one: Sequence[Decision], two: Sequence[Decision]) -> Divergence:
+    """What two runs saw that were the same until the last of these decisions."""
+    first = behind(registration, one)
+    return Divergence(
+        batch=one[-1].batch,
+        thresholds=first.thresholds,
+        cuts=first.cuts,
+        coins=first.coins,
+        sides=(_side(registration, one[-1]), _side(registration, two[-1])),
+    )
+
+
+class Behind(NamedTuple):
+    """The numbers behind a decision."""
+
+    thresholds: dict[str, Any]
+    cuts: dict[str, float]
+    coins: tuple[Toss, ...]
+    side: Side
+
+
+def behind(registration: Registration, decisions: Sequence[Decision]) -> Behind:
+    """What the last of these decisions was taken on."""
+    policy = registration.policy()
+    coins = RecordedCoins(registration.protocol.seed)
+    state = policy.init(1)
+    spent = 0
+    for decision in decisions:
+        policy.plan(state)
+        coins.tosses.clear()
+        spent += sum(decision.counts)
+        if spent < registration.protocol.horizon:  # pulls that end the horizon decide nothing
+            state = policy.decide(state, np.array([decision.totals], dtype=np.float64), coins)
+    batch = decisions[-1].batch
+    rows = policy.describe().to_dict()["batches"]
+    row = rows[batch - 1] if batch <= len(rows) else {}
+    tosses = tuple(coins.tosses)
+    thresholds = {name: value for name, value in row.items() if value != ""}
+    return Behind(thresholds, _cuts(row, tosses), tosses, _side(registration, decisions[-1]))
+
+
+def _cuts(row: dict[str, Any], tosses: Sequence[Toss]) -> dict[str, float]:
+    """Cuts that lie at a coin's place between two ends that the policy names."""
+    found = {}
+    for purpose, low, high in (("threshold", "low", "high"), ("commit", "commit low", "commit high")):
+        values = [toss.value for toss in tosses if toss.purpose == purpose]
+        if values and isinstance(row.get(low), int | float) and isinstance(row.get(high), int | float):
+            found[purpose] = row[low] + values[0] * (row[high] - row[low])
+    return found
+
+
+def _side(registration: Registration, decision: Decision) -> Side:
+    names = registration.arm_names
+    means = {
+        names[arm]: total / count
+        for arm, (total, count) in enumerate(zip(decision.totals, decision.counts, strict=True))
+        if count
+    }
+    best = max(means.values())
+    pulls = {names[arm]: count for arm, count in enumerate(decision.next_pulls) if count}
+    return Side(means, {name: best - mean for name, mean in means.items()}, pulls)

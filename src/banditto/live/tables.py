@@ -1,0 +1,64 @@
+"""The tables of a store."""
+
+from __future__ import annotations
+
+import sqlalchemy as sql
+
+SCHEMA_VERSION = 1
+
+metadata = sql.MetaData()
+_BIG = sql.BigInteger().with_variant(sql.Integer(), "sqlite")
+
+SCHEMA = sql.Table("banditto_schema", metadata, sql.Column("version", sql.Integer, primary_key=True))
+
+EXPERIMENTS = sql.Table(
+    "banditto_experiment",
+    metadata,
+    sql.Column("id", sql.Integer, primary_key=True),
+    sql.Column("name", sql.Text, nullable=False, unique=True),
+    sql.Column("registration", sql.Text, nullable=False),
+    sql.Column("digest", sql.Text, nullable=False),
+    sql.Column("created", sql.Text, nullable=False),
+    sql.Column("software", sql.Text, nullable=False),  # of the last writer
+    sql.Column("events", _BIG, nullable=False),
+    sql.Column("head", sql.Text, nullable=False),  # the hash of the last event
+    sql.Column("progress", sql.Text, nullable=False),  # what the events add up to
+)
+
+EVENTS = sql.Table(
+    "banditto_event",
+    metadata,
+    sql.Column("experiment", sql.ForeignKey("banditto_experiment.id"), primary_key=True),
+    sql.Column("number", _BIG, primary_key=True, autoincrement=False),
+    sql.Column("kind", sql.Text, nullable=False),
+    sql.Column("time", sql.Text, nullable=False),
+    sql.Column("body", sql.Text, nullable=False),
+    sql.Column("hash", sql.Text, nullable=False),
+)
+_DECISIONS = EVENTS.c.kind == "decide"
+sql.Index(
+    "banditto_decision", EVENTS.c.experiment, EVENTS.c.number, sqlite_where=_DECISIONS, postgresql_where=_DECISIONS
+)
+
+TICKETS = sql.Table(
+    "banditto_ticket",
+    metadata,
+    sql.Column("experiment", sql.ForeignKey("banditto_experiment.id"), primary_key=True),
+    sql.Column("batch", sql.Integer, primary_key=True, autoincrement=False),
+    sql.Column("position", _BIG, primary_key=True, autoincrement=False),
+    sql.Column("attempt", sql.Integer, primary_key=True, autoincrement=False),
+    sql.Column("arm", sql.Integer, nullable=False),
+    sql.Column("issued", sql.Text, nullable=False),
+    sql.Column("status", sql.Text, nullable=False),  # open, told, missing, late
+    sql.Column("reward", sql.Double),
+)
+_OPEN = TICKETS.c.status == "open"
+sql.Index("banditto_open_ticket", TICKETS.c.experiment, TICKETS.c.issued, sqlite_where=_OPEN, postgresql_where=_OPEN)
+
+REQUESTS = sql.Table(
+    "banditto_request",
+    metadata,
+    sql.Column("experiment", sql.ForeignKey("banditto_experiment.id"), primary_key=True),
+    sql.Column("request", sql.Text, primary_key=True),
+    sql.Column("event", _BIG, nullable=False),
+)

@@ -1,0 +1,197 @@
+"""The audit report of a live experiment: one HTML file that opens anywhere.
+
+Its headings follow CONSORT-ACE, the checklist for reports of trials with an adaptive design (Dimairo et al., BMJ and
+Trials 2020), as far as a log can answer; what only the people who ran the trial know is named at the end.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from banditto.live.events import Event
+from banditto.live.exporting import read_log
+from banditto.live.progress import Ticket
+from banditto.live.registration import Registration
+from banditto.live.replication import behind
+from banditto.live.store import Store
+from banditto.live.verification import Decision, Verification, verified
+from banditto.report import page
+from banditto.text import short
+
+_OPEN_ITEMS = (
+    "Title, abstract, background and objectives (items 1 and 2)",
+    "Participants, settings and interventions (items 4 and 5)",
+    "Outcomes, how and when they were assessed (item 6)",
+    "Blinding, and who could see interim results (items 11 and 11c)",
+    "Baseline data, harms, limitations and interpretation (items 15, 19 to 22)",
+    "Registration and funding (items 23 and 25)",
+)
+
+
+def audit_page(url: str, name: str) -> str:
+    """The report, from the log."""
+    store = Store(url)
+    try:
+        found, (row, events) = store.read(lambda view: (verified(view, name), read_log(view, name)))
+    finally:
+        store.close()
+    registration = Registration.from_json(row["registration"])
+    parts = [
+        page.heading(1, f"Audit report: {name}"),
+        _verdict(found),
+        *_summary(found, registration, events),
+        *_design(registration),
+        *_randomisation(registration),
+        *_adaptations(found, registration),
+        *_flow(events, registration),
+        *_changes(events),
+        *_timeline(events),
+        page.heading(2, "What this report cannot say"),
+        page.paragraph("A log knows nothing of these items of the checklist; they are for the authors:"),
+        page.table(("item",), [(item,) for item in _OPEN_ITEMS], "text"),
+    ]
+    return page.page(f"Audit report: {name}", parts)
+
+
+def _verdict(found: Verification) -> str:
+    if found.holds:
+        return page.paragraph(f"The log verifies: {found.events:,} events, replayed from the protocol alone.")
+    where = "" if found.event is None else f" at event {found.event}"
+    return page.paragraph(f"The log does NOT verify{where}: {found.problem}.", "note")
+
+
+def _summary(found: Verification, registration: Registration, events: Sequence[Event]) -> list[str]:
+    software = [event.content["versions"] for event in events if event.kind == "software"]
+    versions = "; ".join(", ".join(f"{key} {value}" for key, value in line.items()) for line in software)
+    rows = [
+        ("digest of the registration", found.digest),
+        ("head of the log", found.head),
+        ("registered", events[0].time if events else ""),
+        ("last event", events[-1].time if events else ""),
+        ("software, in order", versions or "none yet"),
+    ]
+    return [page.heading(2, "Protocol and registration (item 24)"), page.table(("what", "value"), rows, "text")]
+
+
+def _design(registration: Registration) -> list[str]:
+    protocol = registration.protocol
+    policy = registration.policy()
+    guarantee = policy.guarantee()
+    rows = [
+        ("policy", f"{protocol.policy}, decision version {protocol.decision_version}"),
+        ("arms", ", ".join(registration.arm_names)),
+        ("horizon", f"{protocol.horizon:,} pulls"),
+        ("rewards", registration.rewards.text()),
+        ("rho", f"{protocol.rho}: two runs of this protocol differ with at most this probability"),
+        ("seed of the coins", str(protocol.seed)),
+    ]
+    terms = [(term.name, short(term.value), term.statement) for term in guarantee.terms]
+    description = policy.describe()
+    return [
+        page.heading(2, "Trial design and planned adaptations (items 3a and 3b)"),
+        page.table(("what", "value"), rows, "text"),
+        page.heading(2, "Sample size and decision rules (items 7a and 7b)"),
+        page.table(description.header, [[str(cell) for cell in line] for line in description.rows]),
+        page.paragraph(str(description.facts.get("rule", "")), "soft"),
+        page.heading(2, "Statistical methods (item 12)"),
+        page.paragraph(f"Proved: two runs differ with probability at most {guarantee.total:.4g}. {guarantee.note}"),
+        page.table(("term", "value", "statement"), terms, "text"),
+    ]
+
+
+def _randomisation(registration: Registration) -> list[str]:
+    return [
+        page.heading(2, "Randomisation: sequence generation and allocation (items 8 to 10)"),
+        page.paragraph(
+            "Arms come in permuted blocks, each block permuted by coins of its own address under the seed above."
+            " Whoever has the registration can compute every assignment again; nobody could choose one."
+        ),
+    ]
+
+
+def _adaptations(found: Verification, registration: Registration) -> list[str]:
+    parts = [page.heading(2, "Interim decisions that were taken (items 14b and 14c)")]
+    if not found.decisions:
+        return [*parts, page.paragraph("No batch is complete yet.")]
+    names = registration.arm_names
+    for place, decision in enumerate(found.decisions):
+        numbers = behind(registration, found.decisions[: place + 1])
+        rows = [
+            (
+                names[arm],
+                f"{count:,}",
+                short(total / count),
+                short(numbers.side.behind[names[arm]]),
+                _next(decision, arm),
+            )
+            for arm, (count, total) in enumerate(zip(decision.counts, decision.totals, strict=True))
+            if count
+        ]
+        cuts = ", ".join(f"{key} at {short(value)}" for key, value in numbers.cuts.items())
+        tosses = ", ".join(f"{toss.purpose} {toss.value:.6f}" for toss in numbers.coins[:6])
+        parts += [
+            page.paragraph(f"Batch {decision.batch}, decided {decision.time} (event {decision.event})."),
+            page.table(("arm", "rewards", "mean", "behind the best", "pulls in the next batch"), rows),
+            page.paragraph(f"Cuts: {cuts or 'none'}. Coins: {tosses or 'none'}.", "soft"),
+        ]
+    return parts
+
+
+def _next(decision: Decision, arm: int) -> str:
+    return f"{decision.next_pulls[arm]:,}" if decision.next_pulls else "the end"
+
+
+def _flow(events: Sequence[Event], registration: Registration) -> list[str]:
+    names = registration.arm_names
+    counts: dict[str, Counter[int]] = {kind: Counter() for kind in ("ask", "tell", "missing", "late")}
+    arms: dict[Ticket, int] = {}
+    for event in events:
+        content = event.content
+        if event.kind == "ask":
+            for position, attempt, arm in content["slots"]:
+                arms[Ticket(content["batch"], position, attempt)] = arm
+                counts["ask"][arm] += 1
+        elif event.kind in ("tell", "late"):
+            for *place, _ in content["rewards"]:
+                counts[event.kind][arms[Ticket(*place)]] += 1
+        elif event.kind == "missing":
+            counts["missing"][arms[Ticket(*content["ticket"])]] += 1
+        elif event.kind == "totals":
+            counts["tell"].update(dict(enumerate(content["counts"])))
+    rows = [
+        (names[arm], *(f"{counts[kind][arm]:,}" for kind in ("ask", "tell", "missing", "late")))
+        for arm in range(len(names))
+    ]
+    return [
+        page.heading(2, "Participant flow and numbers analysed (items 13 and 16)"),
+        page.table(("arm", "tickets", "rewards that count", "missing", "came too late, excluded"), rows),
+    ]
+
+
+def _changes(events: Sequence[Event]) -> list[str]:
+    parts = [page.heading(2, "Corrections, exclusions and stopping (items 3c and 14b)")]
+    rows: list[tuple[str, str, str, str]] = []
+    for event in events:
+        content = event.content
+        if event.kind == "correct":
+            change = f"{content['before']!r} to {content['after']!r}"
+            rows.append((event.time, f"correction of {Ticket(*content['ticket']).id}", change, content["reason"]))
+        elif event.kind == "missing":
+            rows.append((event.time, f"missing {Ticket(*content['ticket']).id}", "handed out again", content["reason"]))
+        elif event.kind == "late":
+            for *place, reward in content["rewards"]:
+                rows.append(
+                    (event.time, f"late {Ticket(*place).id}", f"{reward!r}, excluded", "it was given up before")
+                )
+        elif event.kind == "stop":
+            rows.append((event.time, "stopped", "before the horizon", content["reason"]))
+    if not rows:
+        return [*parts, page.paragraph("None.")]
+    return [*parts, page.table(("time", "what", "change", "reason"), rows, "text")]
+
+
+def _timeline(events: Sequence[Event]) -> list[str]:
+    shown = ("init", "software", "decide", "stop", "totals")
+    rows = [(event.time, event.kind, str(event.number)) for event in events if event.kind in shown]
+    return [page.heading(2, "Timeline"), page.table(("time", "what", "event"), rows, "text")]
