@@ -59,6 +59,7 @@ PLAIN = {
     *("MissingExtra", "Polytope", "Protocol", "ShortHorizonWarning", "Simplex", "TrialPlan", "WorkerError"),
     *("calibrate", "cluster", "compare", "plan", "policy_of", "protocol_of", "watch_pair"),
     *("Replay", "Reproduction", "Resampled", "RewardLog", "replay", "reproduce"),
+    *("Experiment", "Registration", "replicate", "verify"),
 }
 
 

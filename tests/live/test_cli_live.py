@@ -1,0 +1,155 @@
+"""The verbs of live experiments, as they are typed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import banditto as bd
+from banditto.cli import main
+from tests.live.bad_commands import BAD
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+    """The command line in an empty folder that has a plan; returns exit code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("BANDITTO_STORE", raising=False)
+    policy = bd.CertifiedElimination(arms=2, horizon=2_000, rho=0.3)
+    protocol = bd.protocol_of(policy, seed=7, arms=2, horizon=2_000, rho=0.3)
+    Path("plan.toml").write_text(protocol.to_toml())
+    Path("rewards.csv").write_text("ticket,reward,note\n1-1,1,x\n1-2,0,y\n")
+    Path("columns.csv").write_text("ticket,value\n1-1,1\n")
+
+    def call(*words: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as stop:
+            main(list(words))
+        out, err = capfd.readouterr()
+        assert "Traceback" not in err
+        return int(stop.value.code or 0), out, err
+
+    return call
+
+
+def begun(run: Run, url: str = "sqlite:///trial.db", name: str = "cta") -> None:
+    assert run("init", "plan.toml", "--store", url, "--name", name, "--arm-names", "A,B")[0] == 0
+    assert run("ask", name, "--store", url, "-n", "2", "--request-id", "r1")[0] == 0
+    assert run("tell", name, "1-1", "1", "--store", url)[0] == 0
+
+
+@pytest.mark.parametrize(("verb", "row"), [(verb, row) for verb, rows in BAD.items() for row in range(len(rows))])
+def test_bad_input_is_one_line_and_exit_code_2(verb: str, row: int, run: Run) -> None:
+    words, argument, given = BAD[verb][row]
+    begun(run)
+    words = [word.replace("STORE", "sqlite:///trial.db") for word in words]
+    for flags in ([], ["--json"]):
+        code, out, err = run(verb, *words, *flags)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        if flags:
+            content = json.loads(err)
+            assert content["argument"] == argument
+            assert content["given"] == given.replace("STORE", "sqlite:///trial.db")
+        else:
+            assert err.startswith(f"banditto: error: {argument}: got {given.replace('STORE', 'sqlite:///trial.db')}")
+            assert "allowed: " in err
+    assert run("verify", "cta", "--store", "sqlite:///trial.db")[0] == 0
+
+
+def test_a_trial_on_the_command_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BANDITTO_STORE", "sqlite:///trial.db")
+    code, out, _ = run("init", "plan.toml", "--name", "cta", "--arm-names", "A,B", "--json")
+    assert code == 0
+    digest = json.loads(out)["digest"]
+    first = json.loads(run("ask", "cta", "-n", "5", "--request-id", "r1", "--json")[1])
+    assert first["state"] == "issued"
+    assert [set(ticket) for ticket in first["tickets"]] == [{"id", "arm", "arm_name", "batch"}] * 5
+    again = json.loads(run("ask", "cta", "-n", "5", "--request-id", "r1", "--json")[1])
+    assert again["tickets"] == first["tickets"]
+    assert run("tell", "cta", "--from", "rewards.csv")[:2] == (0, "2 recorded\n")
+    assert run("tell", "cta", "--from", "rewards.csv")[:2] == (0, "2 repeated\n")
+    code, out, err = run("tell", "cta", "1-1", "0")
+    assert (code, out) == (4, "")
+    assert "1-1" in err
+    assert json.loads(run("tell", "cta", "1-1", "0", "--json")[2])["code"] == "conflict"
+    assert run("correct", "cta", "1-1", "0", "--reason", "typo")[:2] == (0, "recorded\n")
+    assert run("missing", "cta", "1-3", "--reason", "lost")[:2] == (0, "recorded\n")
+    assert run("tell", "cta", "1-3", "1")[:2] == (0, "1 excluded\n")
+    assert "1-3-2" in run("ask", "cta")[1]
+    waiting = json.loads(run("pending", "cta", "--json")[1])["tickets"]
+    assert [line["id"] for line in waiting] == ["1-4", "1-5", "1-3-2"]
+    status = json.loads(run("status", "cta", "--json")[1])
+    assert (status["state"], status["digest"]) == ("running", digest)
+    assert run("verify", "cta", "--expect", status["head"])[0] == 0
+    assert run("verify", "cta", "--expect", "0" * 64)[0] == 3
+    assert run("init", "plan.toml", "--name", "cta", "--arm-names", "A,B")[0] == 4
+    lines = run("export", "cta")[1].splitlines()
+    assert lines[1].split(",")[:8] == [
+        "1-1",
+        "1",
+        "1",
+        "1",
+        lines[1].split(",")[4],
+        lines[1].split(",")[5],
+        "told",
+        "0.0",
+    ]
+    assert run("export", "cta", "--format", "html", "--out", "audit.html")[0] == 0
+    assert "typo" in Path("audit.html").read_text()
+    assert run("stop", "cta", "--reason", "enough")[:2] == (0, "recorded\n")
+    assert json.loads(run("ask", "cta", "--json")[1])["state"] == "stopped"
+
+
+def test_negative_rewards(run: Run) -> None:
+    store = ("--store", "sqlite:///trial.db")
+    assert run("init", "plan.toml", *store, "--name", "loss", "--rewards", "-1,1")[0] == 0
+    run("ask", "loss", *store, "-n", "2")
+    assert run("tell", "loss", "1-1", "-0.5", *store)[:2] == (0, "1 recorded\n")
+    assert run("tell", "loss", *store, "1-2", "-1e-3")[:2] == (0, "1 recorded\n")
+    assert run("correct", "loss", "1-1", "-.25", "--reason", "typo", *store)[0] == 0
+
+
+def filled(url: str, name: str, seed: int) -> None:
+    import random
+
+    rng = random.Random(seed)
+    with bd.Experiment.open(url, name) as trial:
+        while True:
+            answer = trial.ask(500)
+            if not len(answer):
+                return
+            trial.tell_many([(t.id, float(rng.random() < (0.25, 0.744)[t.arm])) for t in answer])
+
+
+def test_two_runs_are_compared(run: Run) -> None:
+    """Two seeds of rewards of which one pair is the same and one is not; which ones was looked up once."""
+    for seed in range(12):
+        url = f"sqlite:///run{seed}.db"
+        run("init", "plan.toml", "--store", url, "--name", "cta", "--arm-names", "A,B")
+        filled(url, "cta", seed)
+    found: dict[int, tuple[int, str]] = {}
+    for seed in range(1, 12):
+        code, out, _ = run("replicate", "sqlite:///run0.db#cta", f"sqlite:///run{seed}.db#cta", "--json")
+        found[code] = (seed, out)
+    assert set(found) == {0, 3}
+    assert json.loads(found[0][1])["same"]
+    parted: dict[str, Any] = json.loads(found[3][1])["divergence"]
+    assert parted["sides"][0]["next_pulls"] != parted["sides"][1]["next_pulls"]
+    assert parted["coins"]
+    code, out, _ = run("replicate", "sqlite:///run0.db#cta", f"sqlite:///run{found[3][0]}.db#cta")
+    assert code == 3
+    assert f"they differ after batch {parted['batch']}" in out
+
+
+def test_doctor(run: Run) -> None:
+    begun(run)
+    code, out, _ = run("doctor", "--store", "sqlite:///trial.db", "--out", "doctor.html", "--json")
+    assert code == 0
+    checks = {check["name"]: check["outcome"] for check in json.loads(out)["checks"]}
+    assert checks == {"golden sequences": "ok", "store": "ok"}
+    assert "Golden digests" in Path("doctor.html").read_text()

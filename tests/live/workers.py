@@ -1,0 +1,119 @@
+"""Workers for the tests: processes forked from one that has imported everything, each with a log of its own.
+
+    python -m tests.live.workers URL FOLDER WORKERS SECONDS KILLS SEED
+
+With KILLS = 0 the workers ask and tell for SECONDS. Otherwise one of them at a time is killed with SIGKILL at a random
+moment and another takes its place, until there were KILLS. A worker writes a line to FOLDER/SLOT.log after each answer:
+what is there was acknowledged.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from banditto.errors import ConflictError
+from banditto.live.experiment import Experiment
+from tests.live.worlds import hashed_reward, place
+
+NAME = "cta"
+
+
+class Worker:
+    """One process's life: go on where the one before it in the same slot was cut off."""
+
+    def __init__(self, url: str, path: Path, until: float) -> None:
+        self._until = until
+        before = path.read_bytes().decode().splitlines() if path.exists() else []
+        self._request = sum(line.startswith("ask ") for line in before)  # the next one; sent again if it was lost
+        self._slot = path.stem
+        self._log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self._experiment = Experiment.open(url, NAME)
+
+    def acknowledged(self, line: str) -> None:
+        os.write(self._log, f"{line}\n".encode())
+
+    def run(self) -> None:
+        turn = 0
+        while time.monotonic() < self._until:
+            turn += 1
+            request = f"{self._slot}/{self._request}"
+            answer = self._experiment.ask(1 + self._request % 3, request)
+            if answer.state == "finished":
+                return
+            if answer.state == "waiting":  # rewards that a worker took to its grave; others may tell them at once, too
+                for waiting in self._experiment.pending(most=5):
+                    self.tell(waiting.id)
+                continue
+            self._request += 1
+            self.acknowledged(f"ask {request} " + " ".join(f"{ticket.id}={ticket.arm}" for ticket in answer))
+            if turn % 7 == 3:
+                again = self._experiment.ask(5, request)
+                assert again.tickets == answer.tickets
+            for ticket in answer:
+                if turn % 11 == 5 and ticket.id.count("-") == 1:
+                    self.lose(ticket.id)
+                else:
+                    self.tell(ticket.id)
+
+    def lose(self, ticket: str) -> None:
+        try:
+            self._experiment.missing(ticket, "lost")
+            self.acknowledged(f"missing {ticket}")
+        except ConflictError as error:  # a worker that had nothing to do told its reward just before
+            if "has the reward" not in str(error):
+                raise
+
+    def tell(self, ticket: str) -> None:
+        reward = hashed_reward(*place(ticket))
+        answer = self._experiment.tell(ticket, reward)
+        self.acknowledged(f"tell {ticket} {answer}")
+
+
+def fork(url: str, path: Path, until: float) -> int:
+    """A new worker; errors are a line of its log."""
+    process = os.fork()
+    if process:
+        return process
+    code = 1
+    try:
+        worker = Worker(url, path, until)
+        try:
+            worker.run()
+            code = 0
+        except Exception as error:
+            worker.acknowledged(f"error {type(error).__name__}: {error}")
+    except Exception as error:
+        with path.open("a") as file:
+            file.write(f"error {type(error).__name__}: {error}\n")
+    finally:
+        os._exit(code)
+
+
+def main(url: str, folder: Path, workers: int, seconds: float, kills: int, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    until = time.monotonic() + seconds
+    paths = [folder / f"{slot}.log" for slot in range(workers)]
+    running = [fork(url, path, until) for path in paths]
+    for _ in range(kills):
+        time.sleep(float(generator.uniform(0.0, 0.12)))
+        slot = int(generator.integers(workers))
+        os.kill(running[slot], signal.SIGKILL)
+        os.waitpid(running[slot], 0)
+        running[slot] = fork(url, paths[slot], until)
+    if kills:
+        for process in running:
+            os.kill(process, signal.SIGKILL)
+    for process in running:
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(process, 0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]), int(sys.argv[5]), int(sys.argv[6]))
