@@ -1,0 +1,108 @@
+"""(l) Live experiments: steps in a second on both stores, and what a step costs once there are a million events."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from tests.live.servers import PostgresServer
+
+import banditto as bd
+from banditto.live.registration import registered
+from banditto.live.steps import Step
+from benchmarks.measure import line
+
+HORIZON = 10**7
+SINGLES = 2_000
+FEW, MANY = 10**3, 10**6  # events
+STEPS_TOGETHER = 2_000  # while loading: real steps, many in one transaction
+
+
+def protocol(horizon: int = HORIZON) -> bd.Protocol:
+    """Half of the horizon is one batch, so that no decision falls into what is timed."""
+    policy = bd.ExploreThenCommit(arms=2, horizon=horizon, rho=0.1, gap=0.002)
+    return bd.protocol_of(policy, seed=1, arms=2, horizon=horizon, rho=0.1)
+
+
+def singles(trial: bd.Experiment, number: int) -> float:
+    """Seconds for an ask and a tell, the mean of many."""
+    began = time.perf_counter()
+    for _ in range(number):
+        (ticket,) = trial.ask()
+        trial.tell(ticket.id, 1.0)
+    return (time.perf_counter() - began) / number
+
+
+def blocks(trial: bd.Experiment, number: int, size: int = 100) -> float:
+    """Tickets in a second that are asked for and told in blocks."""
+    began = time.perf_counter()
+    for _ in range(number):
+        trial.tell_many([(ticket.id, 1.0) for ticket in trial.ask(size)])
+    return number * size / (time.perf_counter() - began)
+
+
+def load(trial: bd.Experiment, events: int) -> None:
+    """Real steps, one ticket each, but many in one transaction."""
+
+    def some(step: Step, pairs: int, start: int) -> None:
+        for k in range(pairs):
+            (ticket,) = step.ask(1, f"load-{start + k}")
+            step.tell([(ticket.id, 1.0)])
+
+    done = trial.status().events
+    while done < events:
+        pairs = min(STEPS_TOGETHER, events - done + 1) // 2
+        trial._write(partial(some, pairs=pairs, start=done))
+        done = trial.status().events
+
+
+def totals(url: str) -> tuple[int, float]:
+    """Batches and seconds of a run of 10^9 pulls, told as totals."""
+    horizon = 10**9
+    policy = bd.CertifiedElimination(arms=3, horizon=horizon, rho=0.1)
+    frozen = registered(bd.protocol_of(policy, seed=1, arms=3, horizon=horizon, rho=0.1))
+    began = time.perf_counter()
+    batches = 0
+    with bd.Experiment.open(url, "totals", frozen) as trial:
+        while (status := trial.status()).state == "running":
+            means = {"0": 0.5, "1": 0.55, "2": 0.6}
+            trial.tell_totals(status.batch, {arm: (n, round(n * means[arm])) for arm, n in status.plan.items()})
+            batches += 1
+        assert status.spent == horizon
+    return batches, time.perf_counter() - began
+
+
+def measure(kind: str, url: str, many: int) -> None:
+    with bd.Experiment.open(url, "cta", protocol()) as trial:
+        singles(trial, 50)
+        per_step = singles(trial, SINGLES // 4)
+        line(f"(l) {kind}: asks and tells, one by one", f"{2.0 / per_step:,.0f}/s", "stated", True)
+        line(f"(l) {kind}: tickets in blocks of 100", f"{blocks(trial, 50):,.0f}/s", "stated", True)
+    with bd.Experiment.open(url, "growing", protocol()) as trial:
+        load(trial, FEW)
+        before = singles(trial, SINGLES)
+        load(trial, many)
+        after = singles(trial, SINGLES)
+        figure = f"{after / before:.2f} ({1e3 * before:.2f} ms, {1e3 * after:.2f} ms)"
+        line(f"(l) {kind}: a step at {many:.0e} events over one at {FEW:.0e}", figure, "<= 1.3", after / before <= 1.3)
+    batches, seconds = totals(url)
+    line(f"(l) {kind}: 10^9 pulls told as totals", f"{batches} batches, {seconds:.2f} s", "few batches", batches < 20)
+
+
+def main(many: int = MANY) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        measure("SQLite", f"sqlite:///{folder}/bench.db", many)
+    server = PostgresServer(durable=True)
+    try:
+        measure("PostgreSQL", server.new_schema(), many)
+    finally:
+        server.close()
+
+
+if __name__ == "__main__":
+    main(int(float(sys.argv[1])) if len(sys.argv) > 1 else MANY)
