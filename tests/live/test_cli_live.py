@@ -7,12 +7,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 import banditto as bd
 from banditto.cli import main
 from tests.live.bad_commands import BAD
+from tests.test_cli import schema
 
+SCHEMAS = {
+    **{"init": "init", "ask": "tickets", "tell": "told", "missing": "changed", "correct": "changed", "stop": "stopped"},
+    **{"status": "status", "pending": "pending", "verify": "verification", "replicate": "replication"},
+    **{"export": "export", "doctor": "doctor"},
+}
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -32,6 +39,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFi
             main(list(words))
         out, err = capfd.readouterr()
         assert "Traceback" not in err
+        if "--json" in words and out:
+            jsonschema.validate(json.loads(out), schema(SCHEMAS[words[0]]))
         return int(stop.value.code or 0), out, err
 
     return call
@@ -102,6 +111,11 @@ def test_a_trial_on_the_command_line(run: Run, monkeypatch: pytest.MonkeyPatch) 
     assert run("export", "cta", "--format", "html", "--out", "audit.html")[0] == 0
     assert "typo" in Path("audit.html").read_text()
     assert run("stop", "cta", "--reason", "enough")[:2] == (0, "recorded\n")
+    assert json.loads(run("stop", "cta", "--reason", "enough", "--json")[1])["answer"] == "repeated"
+    assert json.loads(run("missing", "cta", "1-3", "--reason", "lost", "--json")[1])["answer"] == "repeated"
+    assert json.loads(run("tell", "cta", "1-1", "0", "--json")[1])["told"]["repeated"] == 1
+    receipt = json.loads(run("export", "cta", "--out", "all.csv", "--json")[1])["receipt"]
+    assert run("verify", "cta", "--expect", receipt["head"], "--json")[0] == 0
     assert json.loads(run("ask", "cta", "--json")[1])["state"] == "stopped"
 
 

@@ -71,7 +71,7 @@ class ExperimentStatus:
     told: dict[str, int]  # rewards of this batch, by arm
     issued: int  # slots of this batch that were handed out
     tickets: dict[str, int]  # of all batches: open, told, missing, late
-    created: str
+    registered: str  # when; UTC, ISO 8601
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""

@@ -160,7 +160,7 @@ class Experiment(AbstractContextManager["Experiment"]):
             told={name: progress.counts[arm] for name, arm, _ in planned},
             issued=progress.issued,
             tickets={state: counts.get(state, 0) for state in ("open", "told", "missing", "late")},
-            created=row["created"],
+            registered=row["created"],
         )
 
     def _look(self, view: Reading) -> tuple[Row, Progress, dict[str, int]]:

@@ -22,7 +22,7 @@ from banditto.errors import ConflictError, InvalidArgument
 from banditto.live.connecting import BUSY_SECONDS, StoreError, engine_of, failure, passing, shown_url
 from banditto.live.events import FIRST_HASH, Event, Kind, following
 from banditto.live.progress import Ticket
-from banditto.live.tables import EVENTS, EXPERIMENTS, REQUESTS, SCHEMA, SCHEMA_VERSION, TICKETS, metadata
+from banditto.live.tables import EVENTS, EXPERIMENTS, REQUESTS, SCHEMA, SCHEMA_VERSION, TICKETS, metadata, upgrade
 
 T = TypeVar("T")
 Row = Mapping[Any, Any]  # a line of a table, by the names of its columns
@@ -105,7 +105,7 @@ class Store:
             self._engine, self._process = engine_of(self.url), os.getpid()
 
     def _prepare(self) -> None:
-        """Make the tables if there are none; refuse those of a newer version."""
+        """Make the tables if there are none; upgrade those of an older version, refuse those of a newer one."""
         if self._ready:
             return
         with self._engine.connect() as plain:
@@ -120,6 +120,8 @@ class Store:
                 if version > SCHEMA_VERSION:
                     other = f"{shown_url(self.url)} has tables of version {version}"
                     raise StoreError(f"{other}; this banditto reads {SCHEMA_VERSION}")
+                if version < SCHEMA_VERSION:
+                    upgrade(connection, version)
         self._ready = True
 
 
