@@ -30,11 +30,11 @@ def test_in_this_process() -> None:
 @pytest.mark.parametrize(
     "variables",
     [
-        {"PYTHONHASHSEED": "0"},
+        pytest.param({"PYTHONHASHSEED": "0"}, marks=pytest.mark.long),
         {"PYTHONHASHSEED": "4711", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
         {"OPENBLAS_CORETYPE": "Prescott", "NPY_DISABLE_CPU_FEATURES": SIMD},
-        {"OPENBLAS_CORETYPE": "Haswell", "OMP_NUM_THREADS": "2"},
-        {"LC_ALL": "C", "TZ": "Asia/Tokyo"},
+        pytest.param({"OPENBLAS_CORETYPE": "Haswell", "OMP_NUM_THREADS": "2"}, marks=pytest.mark.long),
+        pytest.param({"LC_ALL": "C", "TZ": "Asia/Tokyo"}, marks=pytest.mark.long),
     ],
     ids=lambda variables: "-".join(variables),
 )

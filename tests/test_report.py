@@ -185,6 +185,7 @@ def test_raw_results(report: tuple[Comparison, dict[str, str | bytes]]) -> None:
     assert sum(int(row["pairs"]) for row in parted) == sum(row.certificate.mismatches for row in comparison.entrants)
 
 
+@pytest.mark.long
 def test_the_study_rebuilds_the_same_report(report: tuple[Comparison, dict[str, str | bytes]], tmp_path: Path) -> None:
     """By the command that the page prints, in another process."""
     assert "banditto compare study.toml --out report" in parsed(report[1]).text

@@ -99,12 +99,11 @@ CASES += [(bd.CertifiedLinear, number) for number, (_, d) in enumerate(SETS) if 
 
 
 def case(policy: Any, number: int) -> Any:
-    """Two dimensions are enough for the short tests; more of them take their time."""
     name, dimension = SETS[number]
-    marks = [pytest.mark.long] if dimension > 2 else []
-    return pytest.param(policy, number, marks=marks, id=f"{policy.__name__}-{name}-{dimension}")
+    return pytest.param(policy, number, id=f"{policy.__name__}-{name}-{dimension}")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("policy", "number"), [case(*row) for row in CASES])
 def test_infinitely_many_actions(policy: Any, number: int) -> None:
     world = infinite(policy, *SETS[number], number)
