@@ -64,10 +64,11 @@ def test_links_and_pictures_lead_somewhere(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_python_examples_run(page: Path) -> None:
+def test_python_examples_run(page: Path, tmp_path: Path) -> None:
+    """Elsewhere, so that what an example writes is not left here."""
     for code in re.findall(r"```python\n(.*?)```", text_of(page), flags=re.DOTALL):
         command = [sys.executable, "-W", "error", "-c", code]
-        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
 
 
