@@ -67,7 +67,7 @@ def _report(found: Reproduction, content: Mapping[str, Any], pictures: Mapping[s
         page.heading(1, TITLE),
         page.paragraph(
             "Every theorem, lemma and remark of the paper (Esfandiari, Kalavasis, Karbasi, Krause, Mirrokni and"
-            " Velegkas, ICLR 2023) as a number that can be measured, with the rule that was fixed before measuring.",
+            " Velegkas, ICLR 2023) as a number that can be measured, with the rule that judges it.",
         ),
         page.paragraph(f"{found.summary()}. This is the {size} version.", "soft"),
         page.paragraph(

@@ -1,4 +1,4 @@
-"""The paper's claims as experiments: one number each, with a rule that was fixed before it was measured."""
+"""The paper's claims as experiments: one number each, with a rule that stands in the code and not in the data."""
 
 from banditto.reproduction.running import Reproduction, reproduce
 

@@ -1,7 +1,8 @@
 """A claim of the paper as one number: what is predicted, how it is measured, and which verdict follows.
 
-A rule is fixed before anything is measured. It says what the theory predicts and the smallest error that the experiment
-would notice; the verdict is a function of the rule and the measured interval alone.
+A rule is fixed before a run; docs/reproduce.md lists those that were changed after a pilot. It says what the theory
+predicts and the smallest error that the experiment would notice; the verdict is a function of the rule and the measured
+interval alone.
 """
 
 from __future__ import annotations
