@@ -140,8 +140,10 @@ SIGNATURES = {
         "(*, quick: 'bool' = False, only: 'str | None' = None, jobs: 'int' = 1, executor: 'Executor | None' = None, "
         "progress: 'Progress | None' = None) -> 'Reproduction'"
     ),
-    "replicate": "(first: 'str', second: 'str') -> 'Replication'",
-    "verify": "(url: 'str', name: 'str', expect: 'str | None' = None) -> 'Verification'",
+    "replicate": "(first: 'str', second: 'str', *, progress: 'Callable[[str, int, int], None] | None' = None)"
+    " -> 'Replication'",
+    "verify": "(url: 'str', name: 'str', expect: 'str | None' = None, *, progress: 'Progress | None' = None)"
+    " -> 'Verification'",
     "samples_needed": (
         "(*, tau: 'float', delta: 'float', rho: 'float', sigma: 'float' = 0.5, rewards: 'RewardKind | None' = "
         "None, constants: 'Constants' = 'certified') -> 'int'"

@@ -15,6 +15,7 @@ from typing import Any
 from banditto.version import __version__
 
 LIBRARIES = ("numpy", "scipy", "numba", "highspy")
+OF_EXTRAS = ("sqlalchemy", "psycopg", "pyarrow", "dask", "cupy-cuda13x")
 _PASSWORD = re.compile(r"(?<=://)[^/@]*:.*(?=@)|(?<=password=)[^&#]*")  # of a store, which is nobody's business
 
 
@@ -53,6 +54,11 @@ def mismatch(expected: dict[str, str | None], found: dict[str, str | None], wher
             there = found.get(name) or "not installed"
             return f"{name} is {there} on {where} and {value or 'not installed'} here: results would not be the same"
     return None
+
+
+def extras() -> dict[str, str | None]:
+    """Versions of what optional extras install."""
+    return {name: _installed(name) for name in OF_EXTRAS}
 
 
 def _libraries() -> dict[str, str | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -167,3 +168,30 @@ def test_doctor(run: Run) -> None:
     checks = {check["name"]: check["outcome"] for check in json.loads(out)["checks"]}
     assert checks == {"golden sequences": "ok", "store": "ok"}
     assert "Golden digests" in Path("doctor.html").read_text()
+
+
+def test_long_jobs_say_how_far_they_are(run: Run) -> None:
+    begun(run)
+    url = "sqlite:///trial.db"
+    heard: list[tuple[int, int]] = []
+    events = bd.verify(url, "cta", progress=lambda done, total: heard.append((done, total))).events
+    assert heard == [(events, events)]
+    sides: list[tuple[str, int, int]] = []
+    bd.replicate(f"{url}#cta", f"{url}#cta", progress=lambda *place: sides.append(place))
+    assert sides == [("run 1", events, events), ("run 2", events, events)]
+    assert run("export", "cta", "--store", url, "--out", "a.csv", "--quiet") == (0, "", "")
+    assert run("verify", "cta", "--store", url, "--quiet")[0] == 0
+
+
+def test_exports_of_a_log_that_was_changed(run: Run) -> None:
+    begun(run)
+    with sqlite3.connect("trial.db") as database:
+        database.execute("UPDATE banditto_event SET body = replace(body, '1.0', '0.0') WHERE kind = 'tell'")
+    store = ("--store", "sqlite:///trial.db")
+    code, out, err = run("export", "cta", *store)
+    assert (code, out) == (3, "")
+    assert err.startswith("banditto: error: event 4: its hash is wrong")
+    assert run("export", "cta", *store, "--format", "html", "--out", "audit.html")[0] == 3
+    assert "The log does NOT verify at event 4" in Path("audit.html").read_text()
+    assert run("replicate", "sqlite:///trial.db#cta", "sqlite:///trial.db#cta")[0] == 3
+    assert run("doctor", *store)[0] == 3

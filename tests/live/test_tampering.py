@@ -17,9 +17,12 @@ from banditto.errors import InvalidArgument
 from banditto.live.connecting import engine_of
 from banditto.live.events import FIRST_HASH, chained
 from banditto.live.experiment import Experiment
-from banditto.live.store import Reading
+from banditto.live.exporting import Log, export, looked_up
+from banditto.live.progress import LogError
+from banditto.live.rows import Reading
 from banditto.live.tables import EVENTS, EXPERIMENTS, REQUESTS, TICKETS
 from banditto.live.verification import Verification, verified
+from banditto.report.audit import audit_page
 from tests.live.servers import KINDS, PostgresServer, new_store
 from tests.live.worlds import hashed_reward, place, small
 
@@ -37,6 +40,7 @@ class Bench:
             other.ask(1, "r")
         self.engine = engine_of(url)
         self.sqlite = url.startswith("sqlite")
+        self.looks = 0
 
     def after(self, change: Callable[[sql.Connection], object], expect: str | None = None) -> Verification | None:
         """What `verify` says once this was changed; None if it does not find the experiment."""
@@ -46,7 +50,10 @@ class Bench:
             else:  # whoever can write to the tables can do this as well
                 connection.execute(sql.text("SET LOCAL session_replication_role = replica"))
             change(connection)
+            self.looks += 1
             try:
+                if self.looks % 20 == 0:
+                    exports_say_so(looked_up(Reading(connection), "cta"))
                 return verified(Reading(connection), "cta", expect)
             except InvalidArgument:
                 return None
@@ -66,6 +73,18 @@ class Bench:
         if self.sqlite:
             return sql.cast(sql.literal(content, sql.LargeBinary), sql.Text)
         return content.decode("utf-8")
+
+
+def exports_say_so(log: Log) -> None:
+    """An audit report of what does not verify says so first, and there are no other exports of it."""
+    text = audit_page(log)
+    if log.verification.holds:
+        assert "The log verifies" in text
+        return
+    assert "The log does NOT verify" in text
+    for kind in ("csv", "json", "parquet"):
+        with pytest.raises(LogError):
+            export(log, kind)
 
 
 def play(experiment: Experiment) -> None:

@@ -13,7 +13,7 @@ from banditto.cli import parameters
 from banditto.cli.live_options import StoreOption, checked_url
 from banditto.cli.output import EXIT_CHECK, EXIT_OK, print_json, spinner, write_together
 from banditto.errors import InvalidArgument
-from banditto.provenance import provenance
+from banditto.provenance import extras, provenance
 from banditto.text import text_table
 
 DoctorOut = Annotated[str | None, typer.Option("--out", metavar="FILE", help="Write an HTML report there.")]
@@ -37,6 +37,7 @@ def doctor(
     with spinner("checking", quiet):
         found = examine(url)
     content = found.to_dict() | provenance()
+    content["versions"] |= extras()
     if path is not None:
         write_together(path.parent, {path.name: doctor_page(found)})
     if as_json:

@@ -10,7 +10,7 @@ import typer
 
 from banditto.cli import parameters
 from banditto.cli.live_options import Name, StoreOption, opened, printed, store_url
-from banditto.cli.output import EXIT_CHECK, EXIT_OK
+from banditto.cli.output import EXIT_CHECK, EXIT_OK, progress_bar, progress_bars
 from banditto.errors import InvalidArgument
 from banditto.exact import real
 from banditto.text import short, text_table
@@ -58,12 +58,19 @@ def pending(
     return EXIT_OK
 
 
-def verify(name: Name, store: StoreOption = None, expect: Expect = None, as_json: parameters.Json = False) -> int:
+def verify(
+    name: Name,
+    store: StoreOption = None,
+    expect: Expect = None,
+    as_json: parameters.Json = False,
+    quiet: parameters.Quiet = False,
+) -> int:
     """Replay the log from the protocol alone. Exit code 3 with the first bad event if something does not follow."""
     url = store_url(store)
     from banditto.live.verification import verify as replay
 
-    found = replay(url, name, expect)
+    with progress_bar("verify", quiet, "events") as progress:
+        found = replay(url, name, expect, progress=progress)
     text = f"{name} verifies: {found.events:,} events, {len(found.decisions)} decisions, head {found.head}"
     if not found.holds:
         where = "" if found.event is None else f"event {found.event}: "
@@ -72,14 +79,15 @@ def verify(name: Name, store: StoreOption = None, expect: Expect = None, as_json
     return EXIT_OK if found.holds else EXIT_CHECK
 
 
-def replicate(first: Run, second: OtherRun, as_json: parameters.Json = False) -> int:
+def replicate(first: Run, second: OtherRun, as_json: parameters.Json = False, quiet: parameters.Quiet = False) -> int:
     """Compare two runs of one protocol. Exit code 3 if they made different decisions."""
     from banditto.cli.live_options import check_extra
 
     check_extra()
     from banditto.live.replication import replicate as compared
 
-    found = compared(first, second)
+    with progress_bars(quiet, "events") as progress:
+        found = compared(first, second, progress=progress)
     content = found.to_dict()
     if found.divergence is None:
         text = f"the same: {found.compared} decisions of both (digest {found.digest[:12]})"
@@ -95,8 +103,9 @@ def export(
     kind: FormatOption = "csv",
     out: OutFile = None,
     as_json: parameters.Json = False,
+    quiet: parameters.Quiet = False,
 ) -> int:
-    """Write every ticket (csv, parquet), the whole log (json) or an audit report (html)."""
+    """Write tickets (csv, parquet), the log (json) or an audit report (html). Exit code 3 if it does not verify."""
     if kind not in FORMATS:
         raise InvalidArgument("format", kind, ", ".join(FORMATS))
     url = store_url(store)
@@ -106,23 +115,25 @@ def export(
     if path is not None and (not path.parent.is_dir() or path.is_dir()):
         raise InvalidArgument("out", str(out), "a file in a folder that exists")
     from banditto.live.exporting import export as exported
-    from banditto.live.exporting import receipt, written_to
+    from banditto.live.exporting import read_log, written_to
 
+    with progress_bar("verify", quiet, "events") as progress:
+        log = read_log(url, name, progress)
     if kind == "html":
         from banditto.report.audit import audit_page
 
-        content = audit_page(url, name).encode()
+        content = audit_page(log).encode("utf-8", "backslashreplace")  # a damaged row may hold anything
     else:
-        content = exported(url, name, kind)
+        content = exported(log, kind)
     if path is None:
         sys.stdout.write(content.decode())
-        return EXIT_OK
-    written_to(path, content)
-    if as_json:
-        printed({"file": str(path), "receipt": receipt(url, name)}, "", as_json)
     else:
+        written_to(path, content)
+    if as_json:
+        printed({"file": str(path), "receipt": log.receipt()}, "", as_json)
+    elif path is not None and not quiet:
         sys.stderr.write(f"banditto: wrote {path}\n")
-    return EXIT_OK
+    return EXIT_OK if log.verification.holds else EXIT_CHECK
 
 
 def _diverged(content: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ import typer
 
 from banditto.cli import parameters
 from banditto.cli.live_options import Name, Reason, StoreOption, TicketArgument, opened, printed, reason_of, store_url
-from banditto.cli.output import EXIT_OK
+from banditto.cli.output import EXIT_OK, spinner
 from banditto.errors import InvalidArgument
 from banditto.exact import real
 from banditto.text import text_table
@@ -90,6 +90,7 @@ def tell(
     store: StoreOption = None,
     source: From = None,
     as_json: parameters.Json = False,
+    quiet: parameters.Quiet = False,
 ) -> int:
     """Tell a ticket's reward, or those of a file. The same again changes nothing; another value is a conflict."""
     if source is not None:
@@ -101,7 +102,7 @@ def tell(
         raise InvalidArgument(missing, "nothing", "a ticket and its reward, or --from FILE")
     else:
         pairs = [(ticket, real(reward, "REWARD", "a number"))]
-    with opened(store, name) as experiment:
+    with opened(store, name) as experiment, spinner("telling", quiet):
         answers = experiment.tell_many(pairs)
     counts = {answer: answers.count(answer) for answer in ("recorded", "repeated", "excluded")}
     text = ", ".join(f"{count} {answer}" for answer, count in counts.items() if count) or "nothing to tell"

@@ -101,7 +101,7 @@ def print_warnings(lines: list[str]) -> None:
 
 
 @contextmanager
-def progress_bars(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
+def progress_bars(quiet: bool, unit: str = "pairs") -> Iterator[Callable[[str, int, int], None] | None]:
     """A bar for each label, with rate and estimate, on a terminal's stderr; nothing elsewhere or when quiet."""
     if quiet or not sys.stderr.isatty():
         yield None
@@ -126,16 +126,16 @@ def progress_bars(quiet: bool) -> Iterator[Callable[[str, int, int], None] | Non
                 tasks[label] = bars.add_task(escape(label[:32]), total=None, completed=done, rate="")
             speed = bars.tasks[tasks[label]].speed
             few = label.startswith("drawing") or label == "claims"  # which are not counted in pairs
-            rate = "" if speed is None or few else f"{speed:,.0f} pairs/s"
+            rate = "" if speed is None or few else f"{speed:,.0f} {unit}/s"
             bars.update(tasks[label], completed=done, total=total, rate=rate)
 
         yield show
 
 
 @contextmanager
-def progress_bar(label: str, quiet: bool) -> Iterator[Progress | None]:
+def progress_bar(label: str, quiet: bool, unit: str = "pairs") -> Iterator[Progress | None]:
     """One bar."""
-    with progress_bars(quiet) as show:
+    with progress_bars(quiet, unit) as show:
         yield None if show is None else lambda done, total: show(label, done, total)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from banditto.doctor.golden import digests, expected
 from banditto.errors import BandittoError
-from banditto.provenance import provenance
+from banditto.provenance import extras, provenance
 from banditto.report import page
 
 Outcome = Literal["ok", "failed", "not checked"]
@@ -88,14 +88,15 @@ def _store(url: str) -> tuple[bool, str]:
         found = verify(url, name)
         if not found.holds:
             return False, f"{name} does not verify: {found.problem}"
-    return True, f"it can be written, and {len(names)} experiments verify"
+    logs = "the log of 1 experiment verifies" if len(names) == 1 else f"the logs of {len(names)} experiments verify"
+    return True, f"it can be written, and {logs}"
 
 
 def doctor_page(diagnosis: Diagnosis) -> str:
     """The diagnosis as one HTML file, for a file that an inspector reads."""
     about = provenance()
     rows = [(check.name, check.outcome, check.detail) for check in diagnosis.checks]
-    versions = [(name, str(version or "not installed")) for name, version in about["versions"].items()]
+    versions = [(name, str(version or "not installed")) for name, version in (about["versions"] | extras()).items()]
     digest_rows = sorted(expected().items())
     parts = [
         page.heading(1, "banditto self-test"),

@@ -11,27 +11,28 @@ import platform
 import uuid
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from types import TracebackType
 from typing import TypeVar
 
 import numpy as np
 
 from banditto.errors import BandittoError, ConflictError, InvalidArgument
-from banditto.exact import integer, real
+from banditto.exact import integer
 from banditto.live.answers import Answer, ExperimentStatus, Pending, Told
+from banditto.live.checks import LONGEST_TEXT, checked_name, checked_text, moment_before, plain
 from banditto.live.connecting import StoreError
 from banditto.live.course import Course
 from banditto.live.progress import Progress, Ticket
 from banditto.live.registration import Registration, registered
-from banditto.live.steps import Step, Totals, plain
-from banditto.live.store import Reading, Row, Store, Writing, now
+from banditto.live.rows import Reading, Row, Writing, now
+from banditto.live.steps import Step
+from banditto.live.store import Store
+from banditto.live.totals import Totals
 from banditto.protocol import Protocol
 from banditto.version import __version__
 
 T = TypeVar("T")
-LONGEST_NAME = 100
-LONGEST_TEXT = 2000
 MOST_TICKETS = 10_000
 SOFTWARE = {"banditto": __version__, "numpy": np.__version__, "python": platform.python_version()}
 
@@ -226,30 +227,3 @@ def _runnable(registration: Registration) -> Registration:
     except InvalidArgument as error:
         raise ConflictError(f"this experiment cannot go on with banditto {__version__}: {error}") from None
     return registration
-
-
-def checked_name(name: object) -> str:
-    """The name of an experiment: it stands in URLs after # and in file names."""
-    allowed = f"1 to {LONGEST_NAME} letters, digits, hyphens, dots and underscores"
-    if not isinstance(name, str) or not 1 <= len(name) <= LONGEST_NAME:
-        raise InvalidArgument("name", name, allowed)
-    if not all(letter.isascii() and (letter.isalnum() or letter in "-._") for letter in name):
-        raise InvalidArgument("name", name, allowed)
-    return name
-
-
-def checked_text(text: object, argument: str, longest: int) -> str:
-    """Text that somebody wrote."""
-    # neither NUL nor half of a surrogate pair, which databases do not take
-    odd = not isinstance(text, str) or any(letter == "\0" or "\ud800" <= letter <= "\udfff" for letter in text)
-    if odd or not isinstance(text, str) or not text.strip() or len(text) > longest:
-        raise InvalidArgument(argument, text, f"text of 1 to {longest} characters")
-    return text
-
-
-def moment_before(age: float | timedelta) -> str:
-    """The time so many seconds ago, as it stands in the store."""
-    seconds = age.total_seconds() if isinstance(age, timedelta) else real(age, "older_than", "seconds")
-    if not 0 <= seconds <= 1e9:
-        raise InvalidArgument("older_than", age, "from 0 to 1e9 seconds")
-    return (datetime.now(UTC) - timedelta(seconds=seconds)).isoformat(timespec="microseconds")

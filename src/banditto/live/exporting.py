@@ -8,12 +8,15 @@ import json
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from banditto.engine.blocks import Progress
 from banditto.errors import MissingExtra
 from banditto.live.events import Event
-from banditto.live.progress import Ticket
-from banditto.live.store import Reading, Store, unknown
+from banditto.live.progress import LogError, Ticket
+from banditto.live.rows import Reading, Row, unknown
+from banditto.live.store import Store
+from banditto.live.verification import Verification, verified
 
 COLUMNS = (
     *("ticket", "batch", "place", "attempt", "arm", "arm_name", "status", "reward", "issued", "answered"),
@@ -22,40 +25,47 @@ COLUMNS = (
 SCHEMA_VERSION = 1
 
 
-def receipt(url: str, name: str) -> dict[str, Any]:
-    """What to keep outside the store: whoever has it can tell whether the log was written anew."""
-    row, _ = _read(url, name)
-    return {key: row[key] for key in ("name", "digest", "events", "head", "created")}
+class Log(NamedTuple):
+    """An experiment's row and events, and what `verify` says of them, as they were at one moment."""
+
+    row: Row
+    events: list[Event]
+    verification: Verification
+
+    def receipt(self) -> dict[str, Any]:
+        """What to keep outside the store: whoever has it can tell whether the log was written anew."""
+        return {key: self.row[key] for key in ("name", "digest", "events", "head", "created")}
 
 
-def export(url: str, name: str, kind: str) -> bytes:
-    """The export as it stands in a file."""
-    row, events = _read(url, name)
-    if kind == "json":
-        return _json(row, events)
-    lines = list(_lines(row, events))
-    if kind == "csv":
-        return _csv(lines)
-    return _parquet(lines)
-
-
-def _read(url: str, name: str) -> tuple[dict[str, Any], list[Event]]:
+def read_log(url: str, name: str, progress: Progress | None = None) -> Log:
+    """The log, verified."""
     store = Store(url)
     try:
-        return store.read(lambda view: read_log(view, name))
+        return store.read(lambda view: looked_up(view, name, progress))
     finally:
         store.close()
 
 
-def read_log(view: Reading, name: str) -> tuple[dict[str, Any], list[Event]]:
-    """An experiment's row and its events."""
+def looked_up(view: Reading, name: str, progress: Progress | None = None) -> Log:
+    """The same inside a transaction."""
     row = view.find(name)
     if row is None:
         raise unknown(name, view)
-    return dict(row), list(view.events(row["id"]))
+    verification = verified(view, name, progress=progress)
+    return Log(row, list(view.events(row["id"])), verification)
 
 
-def _lines(row: dict[str, Any], events: list[Event]) -> Iterator[dict[str, Any]]:
+def export(log: Log, kind: str) -> bytes:
+    """The export as it stands in a file; refused for a log that does not verify."""
+    if log.verification.problem is not None:
+        raise LogError(log.verification.problem, log.verification.event)
+    if kind == "json":
+        return _json(log.row, log.events)
+    lines = list(_lines(log.row, log.events))
+    return _csv(lines) if kind == "csv" else _parquet(lines)
+
+
+def _lines(row: Row, events: list[Event]) -> Iterator[dict[str, Any]]:
     """One for each ticket, from the log alone, in the order in which they were handed out."""
     names = json.loads(row["registration"])["arm_names"]
     lines: dict[Ticket, dict[str, Any]] = {}
@@ -110,7 +120,7 @@ def _parquet(lines: list[dict[str, Any]]) -> bytes:
     return out.getvalue()
 
 
-def _json(row: dict[str, Any], events: list[Event]) -> bytes:
+def _json(row: Row, events: list[Event]) -> bytes:
     content = {
         "schema_version": SCHEMA_VERSION,
         **{key: row[key] for key in ("name", "digest", "head", "created")},

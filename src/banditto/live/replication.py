@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from banditto.arrays import FloatArray
 from banditto.coins import Coins
+from banditto.engine.blocks import Progress
 from banditto.errors import ConflictError, InvalidArgument
+from banditto.live.checks import checked_name
 from banditto.live.connecting import shown_url
-from banditto.live.experiment import checked_name
 from banditto.live.progress import LogError
 from banditto.live.registration import Registration
-from banditto.live.store import Reading, Store
-from banditto.live.verification import Decision, Replay, replayed
+from banditto.live.replay import Decision, Replay, replayed
+from banditto.live.rows import Reading
+from banditto.live.store import Store
 
 
 class Toss(NamedTuple):
@@ -97,9 +100,10 @@ class RecordedCoins(Coins):
         return values
 
 
-def replicate(first: str, second: str) -> Replication:
-    """Compare two runs, each given as URL#NAME."""
-    sides = [_read(address) for address in (first, second)]
+def replicate(first: str, second: str, *, progress: Callable[[str, int, int], None] | None = None) -> Replication:
+    """Compare two runs, each given as URL#NAME; `progress` hears the run, events read, and how many there are."""
+    bars = [None if progress is None else partial(progress, f"run {number}") for number in (1, 2)]
+    sides = [_read(address, bar) for address, bar in zip((first, second), bars, strict=True)]
     (one, two) = (replay.decisions for replay in sides)
     registration = sides[0].registration
     if sides[1].registration.digest != registration.digest:
@@ -125,21 +129,21 @@ def split_address(address: str) -> tuple[str, str]:
     return url, checked_name(name)
 
 
-def _read(address: str) -> Replay:
+def _read(address: str, progress: Progress | None) -> Replay:
     url, name = split_address(address)
     store = Store(url)
     try:
-        return store.read(lambda view: _whole(view, name))
+        return store.read(lambda view: _whole(view, name, progress))
     finally:
         store.close()
 
 
-def _whole(view: Reading, name: str) -> Replay:
+def _whole(view: Reading, name: str, progress: Progress | None) -> Replay:
     row = view.find(name)
     if row is None:
         raise InvalidArgument("run", name, f"an experiment of its store: {', '.join(view.names()) or 'none'}")
     found: Replay | None = None
-    for _, replay in replayed(view, row):
+    for _, replay in replayed(view, row, progress):
         found = replay
     if found is None:
         raise LogError("the log is empty", 1)

@@ -6,23 +6,18 @@ A step looks first whether it was done before: a caller that lost its answer may
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from banditto.errors import ConflictError, InvalidArgument
-from banditto.exact import integer
 from banditto.live.amounts import written
 from banditto.live.answers import Answer, Assignment, Told
 from banditto.live.course import Course
 from banditto.live.events import Kind
 from banditto.live.progress import Progress, Ticket
 from banditto.live.registration import Registration
-from banditto.live.store import Row, Writing
+from banditto.live.rows import Row, Writing
+from banditto.live.totals import Totals, checked_totals
 from banditto.protocol import fraction
-
-Totals = Mapping[int, tuple[int, float]] | Mapping[str, tuple[int, float]] | Mapping[int | str, tuple[int, float]]
 
 
 class Step:
@@ -108,7 +103,7 @@ class Step:
 
     def tell_totals(self, batch: int, totals: Totals) -> Told:
         """A whole batch at once."""
-        counts, sums = self._checked_totals(totals)
+        counts, sums = checked_totals(self._registration, totals)
         content = {"batch": batch, "counts": counts, "sums": [written(total) for total in sums]}
         stage = self.progress.stage
         if batch < stage.batch:
@@ -212,32 +207,6 @@ class Step:
             raise InvalidArgument("ticket", text, "a ticket of this experiment")
         return ticket, row
 
-    def _arm(self, key: object) -> int:
-        names = self._registration.arm_names
-        if isinstance(key, str) and key in names:
-            return names.index(key)
-        if isinstance(key, int) and not isinstance(key, bool) and 0 <= key < len(names):
-            return key
-        raise InvalidArgument("arm", key, f"one of {', '.join(names)}, or its number from 0")
-
-    def _checked_totals(self, totals: Totals) -> tuple[list[int], list[Fraction]]:
-        allowed = "a count and a total for each arm that was planned"
-        if not isinstance(totals, Mapping):
-            raise InvalidArgument("totals", totals, allowed)
-        names, ends = self._registration.arm_names, self._registration.rewards
-        counts, sums = [0] * len(names), [Fraction(0)] * len(names)
-        seen: set[int] = set()
-        for key, pair in totals.items():
-            arm = self._arm(plain(key))
-            if arm in seen:
-                raise InvalidArgument("totals", f"arm {names[arm]} more than once", allowed)
-            if not isinstance(pair, tuple | list) or len(pair) != 2:
-                raise InvalidArgument("totals", pair, allowed)
-            seen.add(arm)
-            counts[arm] = integer(pair[0], "count", 0, 10**15)
-            sums[arm] = ends.checked_sum(plain(pair[1]), counts[arm])
-        return counts, sums
-
 
 def known(text: str) -> Ticket:
     """The ticket of an id that looks like one."""
@@ -251,8 +220,3 @@ def tickets_of(content: Mapping[str, Any]) -> list[tuple[Ticket, int]]:
     """The tickets and arms of an ask event."""
     batch = int(content["batch"])
     return [(Ticket(batch, position, attempt), arm) for position, attempt, arm in content["slots"]]
-
-
-def plain(value: object) -> object:
-    """NumPy's numbers as Python's."""
-    return value.item() if isinstance(value, np.generic) else value

@@ -6,16 +6,18 @@ Trials 2020), as far as a log can answer; what only the people who ran the trial
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 
+from banditto.live.amounts import read
 from banditto.live.events import Event
-from banditto.live.exporting import read_log
+from banditto.live.exporting import Log
 from banditto.live.progress import Ticket
 from banditto.live.registration import Registration
+from banditto.live.replay import Decision
 from banditto.live.replication import behind
-from banditto.live.store import Store
-from banditto.live.verification import Decision, Verification, verified
+from banditto.live.verification import Verification
 from banditto.report import page
 from banditto.text import short
 
@@ -29,36 +31,37 @@ _OPEN_ITEMS = (
 )
 
 
-def audit_page(url: str, name: str) -> str:
-    """The report, from the log."""
-    store = Store(url)
-    try:
-        found, (row, events) = store.read(lambda view: (verified(view, name), read_log(view, name)))
-    finally:
-        store.close()
-    registration = Registration.from_json(row["registration"])
-    parts = [
-        page.heading(1, f"Audit report: {name}"),
-        _verdict(found),
+def audit_page(log: Log) -> str:
+    """The report, from the log as far as it verifies."""
+    found = log.verification
+    events = log.events if found.event is None else log.events[: found.event - 1]
+    title = f"Audit report: {found.name}"
+    parts = [page.heading(1, title), _verdict(found)]
+    if not events:  # not even the registration can be trusted
+        return page.page(title, parts)
+    registration = Registration.from_json(json.dumps(events[0].content["registration"]))
+    parts += [
         *_summary(found, registration, events),
         *_design(registration),
         *_randomisation(registration),
         *_adaptations(found, registration),
         *_flow(events, registration),
+        *_outcomes(events, registration),
         *_changes(events),
         *_timeline(events),
         page.heading(2, "What this report cannot say"),
         page.paragraph("A log knows nothing of these items of the checklist; they are for the authors:"),
         page.table(("item",), [(item,) for item in _OPEN_ITEMS], "text"),
     ]
-    return page.page(f"Audit report: {name}", parts)
+    return page.page(title, parts)
 
 
 def _verdict(found: Verification) -> str:
     if found.holds:
         return page.paragraph(f"The log verifies: {found.events:,} events, replayed from the protocol alone.")
     where = "" if found.event is None else f" at event {found.event}"
-    return page.paragraph(f"The log does NOT verify{where}: {found.problem}.", "note")
+    below = "" if found.event is None else " What follows is from the events before that one."
+    return page.paragraph(f"The log does NOT verify{where}: {found.problem}.{below}", "note")
 
 
 def _summary(found: Verification, registration: Registration, events: Sequence[Event]) -> list[str]:
@@ -67,8 +70,8 @@ def _summary(found: Verification, registration: Registration, events: Sequence[E
     rows = [
         ("digest of the registration", found.digest),
         ("head of the log", found.head),
-        ("registered", events[0].time if events else ""),
-        ("last event", events[-1].time if events else ""),
+        ("registered", _moment(events[0].time)),
+        ("last event", _moment(events[-1].time)),
         ("software, in order", versions or "none yet"),
     ]
     return [page.heading(2, "Protocol and registration (item 24)"), page.table(("what", "value"), rows, "text")]
@@ -131,11 +134,16 @@ def _adaptations(found: Verification, registration: Registration) -> list[str]:
         cuts = ", ".join(f"{key} at {short(value)}" for key, value in numbers.cuts.items())
         tosses = ", ".join(f"{toss.purpose} {toss.value:.6f}" for toss in numbers.coins[:6])
         parts += [
-            page.paragraph(f"Batch {decision.batch}, decided {decision.time} (event {decision.event})."),
+            page.paragraph(f"Batch {decision.batch}, decided {_moment(decision.time)} (event {decision.event})."),
             page.table(("arm", "rewards", "mean", "behind the best", "pulls in the next batch"), rows),
             page.paragraph(f"Cuts: {cuts or 'none'}. Coins: {tosses or 'none'}.", "soft"),
         ]
     return parts
+
+
+def _moment(time: str) -> str:
+    """A time of the log, for people."""
+    return f"{time[:10]} {time[11:19]} UTC"
 
 
 def _next(decision: Decision, arm: int) -> str:
@@ -169,29 +177,49 @@ def _flow(events: Sequence[Event], registration: Registration) -> list[str]:
     ]
 
 
+def _outcomes(events: Sequence[Event], registration: Registration) -> list[str]:
+    decided = [event.content for event in events if event.kind == "decide"]
+    parts = [page.heading(2, "Outcomes and estimation (item 17)")]
+    if not decided:
+        return [*parts, page.paragraph("No batch is complete yet.")]
+    rows = []
+    for arm, name in enumerate(registration.arm_names):
+        count = sum(content["counts"][arm] for content in decided)
+        total = sum(read(content["sums"][arm]) for content in decided)
+        rows.append((name, f"{count:,}", short(float(total / count)) if count else ""))
+    note = (
+        "Of complete batches, in the rewards' own units. An arm that looks worse than it is gets dropped and cannot"
+        " recover, so means over several batches lean away from the truth a little; the mean of an arm in one of the"
+        " batches above does not, since whether the arm was played there was decided before."
+    )
+    return [*parts, page.table(("arm", "rewards", "mean"), rows), page.paragraph(note, "soft")]
+
+
 def _changes(events: Sequence[Event]) -> list[str]:
     parts = [page.heading(2, "Corrections, exclusions and stopping (items 3c and 14b)")]
-    rows: list[tuple[str, str, str, str]] = []
-    for event in events:
-        content = event.content
-        if event.kind == "correct":
-            change = f"{content['before']!r} to {content['after']!r}"
-            rows.append((event.time, f"correction of {Ticket(*content['ticket']).id}", change, content["reason"]))
-        elif event.kind == "missing":
-            rows.append((event.time, f"missing {Ticket(*content['ticket']).id}", "handed out again", content["reason"]))
-        elif event.kind == "late":
-            for *place, reward in content["rewards"]:
-                rows.append(
-                    (event.time, f"late {Ticket(*place).id}", f"{reward!r}, excluded", "it was given up before")
-                )
-        elif event.kind == "stop":
-            rows.append((event.time, "stopped", "before the horizon", content["reason"]))
+    rows = [(_moment(event.time), *change) for event in events for change in _change(event)]
     if not rows:
         return [*parts, page.paragraph("None.")]
     return [*parts, page.table(("time", "what", "change", "reason"), rows, "text")]
 
 
+def _change(event: Event) -> list[tuple[str, str, str]]:
+    """What was changed, how, and why."""
+    content = event.content
+    if event.kind == "correct":
+        ticket = Ticket(*content["ticket"]).id
+        return [(f"correction of {ticket}", f"{content['before']!r} to {content['after']!r}", content["reason"])]
+    if event.kind == "missing":
+        return [(f"missing {Ticket(*content['ticket']).id}", "handed out again", content["reason"])]
+    if event.kind == "late":
+        late = [(Ticket(*place).id, reward) for *place, reward in content["rewards"]]
+        return [(f"late {ticket}", f"{reward!r}, excluded", "it was given up before") for ticket, reward in late]
+    if event.kind == "stop":
+        return [("stopped", "before the horizon", content["reason"])]
+    return []
+
+
 def _timeline(events: Sequence[Event]) -> list[str]:
     shown = ("init", "software", "decide", "stop", "totals")
-    rows = [(event.time, event.kind, str(event.number)) for event in events if event.kind in shown]
+    rows = [(_moment(event.time), event.kind, str(event.number)) for event in events if event.kind in shown]
     return [page.heading(2, "Timeline"), page.table(("time", "what", "event"), rows, "text")]
