@@ -5,18 +5,20 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from functools import partial
-from itertools import count
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+import sqlalchemy as sql
 from tests.live.servers import PostgresServer
 
 import banditto as bd
+from banditto.live.connecting import engine_of
 from banditto.live.registration import registered
 from banditto.live.steps import Step
+from banditto.live.store import Store
+from banditto.live.tables import EVENTS, EXPERIMENTS, REQUESTS, TICKETS
 from benchmarks.measure import line
 
 HORIZON = 10**7
@@ -80,21 +82,38 @@ def totals(url: str, name: str) -> tuple[int, float]:
     return batches, time.perf_counter() - began
 
 
-def grown(small_url: str, large_url: str, many: int) -> tuple[float, float]:
+def copied(source: str, target: str) -> None:
+    """The same rows in another store: a server takes twice as long for a million steps, and ends with the same."""
+    Store(target).write(lambda tx: tx.names())  # makes the tables
+    reading, writing = engine_of(source), engine_of(target)
+    for table in (EXPERIMENTS, EVENTS, TICKETS, REQUESTS):
+        with reading.connect() as old, writing.begin() as new:
+            rows = old.execution_options(yield_per=10_000).execute(sql.select(table)).mappings()
+            for block in rows.partitions():
+                new.execute(table.insert(), [dict(row) for row in block])
+    if writing.dialect.name == "postgresql":
+        with writing.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.execute(sql.text("VACUUM ANALYZE"))  # as it would have done itself over the months
+    reading.dispose()
+    writing.dispose()
+
+
+def grown(small_url: str, large_url: str, many: int) -> None:
+    """A small store and a large one."""
+    for url, events in ((small_url, FEW), (large_url, many)):
+        with bd.Experiment.open(url, "cta", protocol()) as trial:
+            load(trial, events)
+
+
+def ratio(small_url: str, large_url: str) -> tuple[float, float]:
     """Seconds of a step in a small store and in a large one, by turns: the machine's moods meet both alike."""
-    with (
-        bd.Experiment.open(small_url, "small", protocol()) as small,
-        bd.Experiment.open(large_url, "large", protocol()) as large,
-    ):
-        load(small, FEW)
-        load(large, many)
+    with bd.Experiment.open(small_url, "cta") as small, bd.Experiment.open(large_url, "cta") as large:
         rounds = [(singles(small, SINGLES // ROUNDS), singles(large, SINGLES // ROUNDS)) for _ in range(ROUNDS)]
     before, after = (sum(times) / ROUNDS for times in zip(*rounds, strict=True))
     return before, after
 
 
-def measure(kind: str, new_store: Callable[[], str], many: int) -> None:
-    url = new_store()
+def speeds(kind: str, url: str) -> None:
     with bd.Experiment.open(url, "cta", protocol()) as trial:
         singles(trial, 50)
         per_step = singles(trial, SINGLES // 4)
@@ -104,18 +123,35 @@ def measure(kind: str, new_store: Callable[[], str], many: int) -> None:
     batches, seconds = max(batches for batches, _ in runs), sum(seconds for _, seconds in runs)
     figure = f"{batches} batches, {sum(batches for batches, _ in runs) / seconds:,.0f}/s"
     line(f"(l) {kind}: 10^9 pulls told as totals", figure, "few batches", batches < 20)
-    before, after = grown(new_store(), new_store(), many)
+
+
+def growth(kind: str, small_url: str, large_url: str, many: int) -> None:
+    before, after = ratio(small_url, large_url)
     figure = f"{after / before:.2f} ({1e3 * before:.2f} ms, {1e3 * after:.2f} ms)"
     line(f"(l) {kind}: a step at {many:.0e} events over one at {FEW:.0e}", figure, "<= 1.3", after / before <= 1.3)
 
 
+def verification(url: str) -> None:
+    began = time.perf_counter()
+    found = bd.verify(url, "cta")
+    rate = found.events / (time.perf_counter() - began)
+    line(f"(l) verify: {found.events:,} events", f"{rate:,.0f}/s", "stated", found.holds)
+
+
 def main(many: int = MANY) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        numbers = count()
-        measure("SQLite", lambda: f"sqlite:///{folder}/bench-{next(numbers)}.db", many)
     server = PostgresServer(durable=True)
     try:
-        measure("PostgreSQL", server.new_schema, many)
+        with tempfile.TemporaryDirectory() as folder:
+            speeds("SQLite", f"sqlite:///{folder}/speeds.db")
+            speeds("PostgreSQL", server.new_schema())
+            files = (f"sqlite:///{folder}/small.db", f"sqlite:///{folder}/large.db")
+            grown(*files, many)
+            schemas = (server.new_schema(), server.new_schema())
+            for file, schema in zip(files, schemas, strict=True):
+                copied(file, schema)
+            verification(files[1])
+            growth("SQLite", *files, many)
+            growth("PostgreSQL", *schemas, many)
     finally:
         server.close()
 
