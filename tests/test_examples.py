@@ -81,6 +81,7 @@ PRINTED = {
         r"^ucb1 .* FAIL$",
     ),
     "plan_a_trial": (r"^  0\.3 .* [0-9a-f]{12}$", r"^ 0\.03 ", r"^  batch 1: \d+ patients for each of them$"),
+    "live_trial": (r"^\d+ events, verified\n\d+ events, verified\nThe same \d decisions\.$",),
     "linear_polytope": (
         r"^  0\.7 and 0\.2 for 12% of the patients$",
         r"^The best doses are 0\.7 and 0\.2: 74% succeed\.$",
