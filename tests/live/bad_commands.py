@@ -43,6 +43,12 @@ BAD: dict[str, list[tuple[list[str], str, str]]] = {
         (["cta", "--from", "nowhere.csv", *_S], "--from", "nowhere.csv"),
         (["cta", "--from", "columns.csv", *_S], "--from", "line 2 of columns.csv"),
         (["cta", "1-2", "--from", "rewards.csv", *_S], "--from", "rewards.csv"),
+        (["cta", "--totals", "nowhere.csv", *_S], "--totals", "nowhere.csv"),
+        (["cta", "--totals", "rewards.csv", *_S], "--totals", "line 2 of rewards.csv"),
+        (["cta", "--totals", "twice.csv", *_S], "--totals", "arm A again in line 3 of twice.csv"),
+        (["cta", "--totals", "batches.csv", *_S], "--totals", "2 batches in batches.csv"),
+        (["cta", "--totals", "counts.csv", *_S], "count in line 3 of counts.csv", "few"),
+        (["cta", "--totals", "totals.csv", "--from", "rewards.csv", *_S], "--totals", "totals.csv"),
     ],
     "missing": [
         (["nobody", "1-2", "--reason", "lost", *_S], "NAME", "nobody"),

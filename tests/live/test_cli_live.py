@@ -21,6 +21,12 @@ SCHEMAS = {
     **{"status": "status", "pending": "pending", "verify": "verification", "replicate": "replication"},
     **{"export": "export", "doctor": "doctor"},
 }
+TOTALS = {
+    "totals": "1,A,10,4\n1,B,10,5\n",
+    "twice": "1,A,10,4\n1,A,10,5\n",
+    "batches": "1,A,10,4\n2,B,10,5\n",
+    "counts": "1,A,10,4\n1,B,few,5\n",
+}
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -34,6 +40,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFi
     Path("plan.toml").write_text(protocol.to_toml())
     Path("rewards.csv").write_text("ticket,reward,note\n1-1,1,x\n1-2,0,y\n")
     Path("columns.csv").write_text("ticket,value\n1-1,1\n")
+    for name, lines in TOTALS.items():
+        Path(f"{name}.csv").write_text("batch,arm,count,total\n" + lines)
 
     def call(*words: str) -> tuple[int, str, str]:
         with pytest.raises(SystemExit) as stop:
@@ -129,6 +137,29 @@ def test_negative_rewards(run: Run) -> None:
     assert run("correct", "loss", "1-1", "-.25", "--reason", "typo", *store)[0] == 0
 
 
+def test_a_batch_as_totals(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BANDITTO_STORE", "sqlite:///trial.db")
+    assert run("init", "plan.toml", "--name", "cta", "--arm-names", "A,B")[0] == 0
+    code, out, err = run("tell", "cta", "--totals", "totals.csv")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "the counts that were planned" in err
+    plan = json.loads(run("status", "cta", "--json")[1])["plan"]
+    Path("first.csv").write_text(
+        "arm,batch,total,count\n" + "".join(f"{arm},1,{count / 2},{count}\n" for arm, count in plan.items())
+    )
+    assert run("tell", "cta", "--totals", "first.csv")[:2] == (0, "1 recorded\n")
+    assert json.loads(run("tell", "cta", "--totals", "first.csv", "--json")[1])["told"]["repeated"] == 1
+    status = json.loads(run("status", "cta", "--json")[1])
+    assert (status["batch"], status["spent"], status["issued"]) == (2, sum(plan.values()), 0)
+    Path("first.csv").write_text(Path("first.csv").read_text().replace("B,1,", "B,1,0"))  # 11.5 is 011.5
+    assert run("tell", "cta", "--totals", "first.csv")[:2] == (0, "1 repeated\n")
+    Path("first.csv").write_text("batch,arm,count,total\n" + f"1,A,{plan['A']},0\n1,B,{plan['B']},0\n")
+    code, out, err = run("tell", "cta", "--totals", "first.csv")
+    assert (code, out) == (4, "")
+    assert "batch 1 was decided with other totals" in err
+    assert run("verify", "cta")[0] == 0
+
+
 def filled(url: str, name: str, seed: int) -> None:
     import random
 
@@ -193,5 +224,7 @@ def test_exports_of_a_log_that_was_changed(run: Run) -> None:
     assert err.startswith("banditto: error: event 4: its hash is wrong")
     assert run("export", "cta", *store, "--format", "html", "--out", "audit.html")[0] == 3
     assert "The log does NOT verify at event 4" in Path("audit.html").read_text()
-    assert run("replicate", "sqlite:///trial.db#cta", "sqlite:///trial.db#cta")[0] == 3
+    code, out, err = run("replicate", "sqlite:///trial.db#cta", "sqlite:///trial.db#cta")
+    assert (code, out) == (3, "")
+    assert err.startswith("banditto: error: run 1: event 4: its hash is wrong")
     assert run("doctor", *store)[0] == 3

@@ -21,7 +21,7 @@ from banditto.live.connecting import StoreError, engine_of, shown_url
 from banditto.live.experiment import Experiment
 from banditto.live.registration import Registration, registered
 from banditto.live.store import Store
-from banditto.live.tables import EXPERIMENTS, SCHEMA
+from banditto.live.tables import EXPERIMENTS, SCHEMA, metadata
 from banditto.live.verification import verify
 from banditto.version import __version__
 from tests.live.servers import PostgresServer
@@ -42,6 +42,36 @@ def test_open_makes_it_once_and_finds_it_again(store_url: str) -> None:
         Experiment.create(store_url, "cta", made)
     with pytest.raises(InvalidArgument, match="^name: got other, allowed: an experiment of this store: cta$"):
         Experiment.open(store_url, "other")
+
+
+def test_a_store_that_was_restored_under_a_running_process(store_url: str) -> None:
+    """The process that waits has seen batch 2 after other rewards than those that the store has now."""
+    with Experiment.create(store_url, "cta", small()) as waiting:
+        tickets = list(waiting.ask(12))
+        backup = [(table, rows_of(store_url, table)) for table in metadata.sorted_tables]
+        waiting.tell_many([(ticket.id, float(ticket.arm == 0)) for ticket in tickets])
+        assert waiting.status().plan == {"0": 88}
+        engine = engine_of(store_url)
+        with engine.connect().execution_options(banditto_writes=True) as connection, connection.begin():
+            for table, _ in reversed(backup):
+                connection.execute(table.delete())
+            for table, rows in backup:
+                if rows:
+                    connection.execute(table.insert(), rows)
+        engine.dispose()
+        with Experiment.open(store_url, "cta") as other:
+            other.tell_many([(ticket.id, float(ticket.arm == 1)) for ticket in tickets])
+        assert waiting.status().plan == {"1": 88}
+        assert {ticket.arm for ticket in waiting.ask(50)} == {1}
+    assert verify(store_url, "cta").holds
+
+
+def rows_of(url: str, table: sql.Table) -> list[dict[str, Any]]:
+    engine = engine_of(url)
+    with engine.connect() as connection:
+        found = [dict(row) for row in connection.execute(sql.select(table)).mappings()]
+    engine.dispose()
+    return found
 
 
 OTHERS: dict[str, Any] = {

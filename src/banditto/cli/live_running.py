@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -37,6 +38,10 @@ TicketOrNone = Annotated[str | None, typer.Argument(metavar="[TICKET]", help="Th
 From = Annotated[
     str | None,
     typer.Option("--from", metavar="FILE", help="A CSV file with the columns ticket and reward: all of it or nothing."),
+]
+TotalsOption = Annotated[
+    str | None,
+    typer.Option("--totals", metavar="FILE", help="A whole batch: CSV with the columns batch, arm, count and total."),
 ]
 
 
@@ -89,21 +94,21 @@ def tell(
     reward: RewardArgument = None,
     store: StoreOption = None,
     source: From = None,
+    totals: TotalsOption = None,
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
 ) -> int:
     """Tell a ticket's reward, or those of a file. The same again changes nothing; another value is a conflict."""
-    if source is not None:
-        if ticket is not None:
-            raise InvalidArgument("from", source, "none with a ticket")
-        pairs = read_rewards(Path(source))
-    elif ticket is None or reward is None:
-        missing = "TICKET" if ticket is None else "REWARD"
-        raise InvalidArgument(missing, "nothing", "a ticket and its reward, or --from FILE")
+    if totals is not None:
+        if ticket is not None or source is not None:
+            raise InvalidArgument("totals", totals, "none with a ticket or --from")
+        batch, sums = read_totals(Path(totals))
+        with opened(store, name) as experiment:
+            answers = [experiment.tell_totals(batch, sums)]
     else:
-        pairs = [(ticket, real(reward, "REWARD", "a number"))]
-    with opened(store, name) as experiment, spinner("telling", quiet):
-        answers = experiment.tell_many(pairs)
+        pairs = _rewards(ticket, reward, source)
+        with opened(store, name) as experiment, spinner("telling", quiet):
+            answers = experiment.tell_many(pairs)
     counts = {answer: answers.count(answer) for answer in ("recorded", "repeated", "excluded")}
     text = ", ".join(f"{count} {answer}" for answer, count in counts.items() if count) or "nothing to tell"
     printed({"told": counts}, text, as_json)
@@ -158,17 +163,49 @@ def _range(text: str | None) -> tuple[float, float] | None:
     return ends[0], ends[1]
 
 
+def _rewards(ticket: str | None, reward: str | None, source: str | None) -> list[tuple[str, float]]:
+    if source is not None:
+        if ticket is not None:
+            raise InvalidArgument("from", source, "none with a ticket")
+        return read_rewards(Path(source))
+    if ticket is None or reward is None:
+        missing = "TICKET" if ticket is None else "REWARD"
+        raise InvalidArgument(missing, "nothing", "a ticket and its reward, or --from FILE")
+    return [(ticket, real(reward, "REWARD", "a number"))]
+
+
 def read_rewards(path: Path) -> list[tuple[str, float]]:
     """The rows of a file with the columns `ticket` and `reward`; others are left alone."""
+    return [
+        (row["ticket"], real(row["reward"], f"reward in {place}", "a number"))
+        for place, row in _rows(path, "from", ("ticket", "reward"))
+    ]
+
+
+def read_totals(path: Path) -> tuple[int, dict[str, tuple[int, float]]]:
+    """The batch of a file with the columns `batch`, `arm`, `count` and `total`, and each arm's count and total."""
+    batches: set[int] = set()
+    totals: dict[str, tuple[int, float]] = {}
+    for place, row in _rows(path, "totals", ("batch", "arm", "count", "total")):
+        if row["arm"] in totals:
+            raise InvalidArgument("totals", f"arm {row['arm']} again in {place}", "a line for each arm")
+        batches.add(parameters.count(row["batch"], f"batch in {place}"))
+        count = parameters.count(row["count"], f"count in {place}")
+        totals[row["arm"]] = (count, real(row["total"], f"total in {place}", "a number"))
+    if len(batches) != 1:
+        raise InvalidArgument("totals", f"{len(batches)} batches in {path.name}", "one batch in a file")
+    return batches.pop(), totals
+
+
+def _rows(path: Path, option: str, columns: tuple[str, ...]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Where a row stands, for messages, and the columns that were asked for."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = list(csv.DictReader(file, strict=True))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InvalidArgument("from", str(path), f"a readable CSV file ({error})") from None
-    pairs = []
+        raise InvalidArgument(option, str(path), f"a readable CSV file ({error})") from None
     for number, row in enumerate(rows, 2):
-        ticket, reward = row.get("ticket"), row.get("reward")
-        if ticket is None or reward is None:
-            raise InvalidArgument("from", f"line {number} of {path.name}", "the columns ticket and reward")
-        pairs.append((ticket.strip(), real(reward.strip(), f"reward in line {number} of {path.name}", "a number")))
-    return pairs
+        place = f"line {number} of {path.name}"
+        if any(row.get(name) is None for name in columns):
+            raise InvalidArgument(option, place, f"the columns {', '.join(columns[:-1])} and {columns[-1]}")
+        yield place, {name: row[name].strip() for name in columns}

@@ -24,7 +24,7 @@ _OPTIONS = {
     *("confidence", "jobs", "out", "accuracy", "action_set", "dimension", "pulls", "plot", "normalise"),
     *("theta", "actions", "arms", "pairs_budget", "regret", "resolve", "by", "save", "only"),
     *("log", "arm_column", "reward_column", "reward_range", "store", "name", "arm_names", "rewards"),
-    *("request_id", "reason", "older_than", "format"),
+    *("request_id", "reason", "older_than", "format", "totals"),
 }
 _LIVE = {
     *("init", "ask", "tell", "missing", "correct", "status", "pending", "stop", "verify", "replicate", "export"),

@@ -44,7 +44,7 @@ class Experiment(AbstractContextManager["Experiment"]):
         self.name, self.registration = name, registration
         self._store = store
         self._course = Course(registration)
-        self._stage = self._course.start()  # the last one that this process has seen
+        self._seen = ("", self._course.start())  # the last decision that this process has met, and the stage after it
 
     # -- opening -------------------------------------------------------------------------------------------------------
 
@@ -56,7 +56,7 @@ class Experiment(AbstractContextManager["Experiment"]):
         made = cls(store, name, registration)
         text, digest = registration.to_json(), registration.digest
         content = {"registration": json.loads(text), "digest": digest, "name": name}
-        progress, moment = Progress.start(made._stage).to_json(), now()
+        progress, moment = Progress.start(made._seen[1]).to_json(), now()
         try:
             store.write(lambda tx: tx.create(name, text, digest, content, progress, moment))
         except BaseException:
@@ -203,14 +203,14 @@ class Experiment(AbstractContextManager["Experiment"]):
         return step
 
     def _progress(self, view: Reading, row: Row) -> Progress:
-        content = json.loads(row["progress"])
-        stage = self._stage  # looked at once: threads may share this object
-        if content["batch"] != stage.batch:
+        last = view.last_decision(row["id"])  # not the batch's number: a store that was restored may come to it again
+        seen, stage = self._seen  # looked at once: threads may share this object
+        if last != seen:
             stage = self._course.start()
             for event in view.decisions(row["id"]):  # of other processes, or of an earlier life of this one
                 stage = self._course.after(stage, [float.fromhex(total) for total in event.content["totals"]])
-            self._stage = stage
-        return Progress.from_dict(content, stage)
+            self._seen = (last, stage)
+        return Progress.from_dict(json.loads(row["progress"]), stage)
 
 
 def _registered(text: str, name: str) -> Registration:

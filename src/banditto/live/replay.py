@@ -59,7 +59,6 @@ class Replay:
         self.requests: dict[str, int] = {}
         self.versions: dict[str, str] = {}  # of the software that wrote last
         self.decisions: list[Decision] = []
-        self._due = False  # a complete batch, whose decision must be the next event
 
     def apply(self, event: Event) -> None:
         """One event; `LogError` if it does not follow."""

@@ -103,7 +103,7 @@ class RecordedCoins(Coins):
 def replicate(first: str, second: str, *, progress: Callable[[str, int, int], None] | None = None) -> Replication:
     """Compare two runs, each given as URL#NAME; `progress` hears the run, events read, and how many there are."""
     bars = [None if progress is None else partial(progress, f"run {number}") for number in (1, 2)]
-    sides = [_read(address, bar) for address, bar in zip((first, second), bars, strict=True)]
+    sides = [_read(number, address, bars[number - 1]) for number, address in enumerate((first, second), 1)]
     (one, two) = (replay.decisions for replay in sides)
     registration = sides[0].registration
     if sides[1].registration.digest != registration.digest:
@@ -129,11 +129,13 @@ def split_address(address: str) -> tuple[str, str]:
     return url, checked_name(name)
 
 
-def _read(address: str, progress: Progress | None) -> Replay:
+def _read(number: int, address: str, progress: Progress | None) -> Replay:
     url, name = split_address(address)
     store = Store(url)
     try:
         return store.read(lambda view: _whole(view, name, progress))
+    except LogError as error:
+        raise LogError(f"run {number}: {error}") from None
     finally:
         store.close()
 

@@ -73,6 +73,12 @@ class Reading:
         query = sql.select(*columns).where(EVENTS.c.experiment == experiment, EVENTS.c.kind == "decide")
         return [Event(*row) for row in self._connection.execute(query.order_by(EVENTS.c.number))]
 
+    def last_decision(self, experiment: int) -> str:
+        """The hash of the last decision; empty before the first."""
+        query = sql.select(EVENTS.c.hash).where(EVENTS.c.experiment == experiment, EVENTS.c.kind == "decide")
+        found: str | None = self._connection.execute(query.order_by(EVENTS.c.number.desc()).limit(1)).scalar()
+        return found or ""
+
     def request(self, experiment: int, request: str) -> int | None:
         """The event that answered a request."""
         query = sql.select(REQUESTS.c.event).where(REQUESTS.c.experiment == experiment, REQUESTS.c.request == request)
