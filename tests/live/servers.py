@@ -50,16 +50,30 @@ class PostgresServer:
         engine.dispose()
         return f"{self.url}&options=-csearch_path%3D{name}"
 
+    def dump(self, url: str, path: Path) -> None:
+        """A store as SQL, by pg_dump."""
+        self._run("pg_dump", "--schema", _schema(url), "--file", str(path), "--dbname", self.url)
+
+    def restore(self, url: str, path: Path) -> None:
+        """What `dump` wrote, in place of what is there."""
+        self._run("psql", "-qc", f"DROP SCHEMA {_schema(url)} CASCADE", self.url)
+        self._run("psql", "-q", "-v", "ON_ERROR_STOP=1", "-f", str(path), self.url)
+
     def close(self) -> None:
         self._control("stop", "-m", "immediate", "-w")
         self._server.cleanup()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _control(self, *arguments: str) -> None:
-        server = self._server
-        log = ("-l", str(server.log))
-        options = ("-D", str(self.folder), *log, *arguments)
-        self._execute("pg_ctl", options, bin_path=server.bin_path, user=server.system_user)
+        log = ("-l", str(self._server.log))
+        self._run("pg_ctl", "-D", str(self.folder), *log, *arguments)
+
+    def _run(self, program: str, *arguments: str) -> None:
+        self._execute(program, arguments, bin_path=self._server.bin_path, user=self._server.system_user)
+
+
+def _schema(url: str) -> str:
+    return url.rpartition("%3D")[2]
 
 
 @contextmanager
