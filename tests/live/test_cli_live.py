@@ -21,6 +21,16 @@ SCHEMAS = {
     **{"status": "status", "pending": "pending", "verify": "verification", "replicate": "replication"},
     **{"export": "export", "doctor": "doctor"},
 }
+REWARDS = {
+    "rewards": "ticket,reward,note\n1-1,1,x\n1-2,0,y\n",
+    "columns": "ticket,value\n1-1,1\n",
+    "empty": "",
+    "header": "1-2,1\n",
+    "columns2": "ticket,reward,reward\n1-2,1,0\n",
+    "commas": "ticket,reward\n1-1,1\n1-2,0,5\n",
+    "short": "ticket,reward\n1-2\n",
+    "blank": "ticket,reward\n1-1,1\n\n1-2,much\n",
+}
 TOTALS = {
     "totals": "1,A,10,4\n1,B,10,5\n",
     "twice": "1,A,10,4\n1,A,10,5\n",
@@ -38,8 +48,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFi
     policy = bd.CertifiedElimination(arms=2, horizon=2_000, rho=0.3)
     protocol = bd.protocol_of(policy, seed=7, arms=2, horizon=2_000, rho=0.3)
     Path("plan.toml").write_text(protocol.to_toml())
-    Path("rewards.csv").write_text("ticket,reward,note\n1-1,1,x\n1-2,0,y\n")
-    Path("columns.csv").write_text("ticket,value\n1-1,1\n")
+    for name, lines in REWARDS.items():
+        Path(f"{name}.csv").write_text(lines)
     for name, lines in TOTALS.items():
         Path(f"{name}.csv").write_text("batch,arm,count,total\n" + lines)
 

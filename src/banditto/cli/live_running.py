@@ -33,8 +33,8 @@ RequestId = Annotated[
     str | None,
     typer.Option("--request-id", metavar="ID", help="A name for this request: sent again, it gets the same tickets."),
 ]
-RewardArgument = Annotated[str | None, typer.Argument(metavar="[REWARD]", help="Its reward.")]
-TicketOrNone = Annotated[str | None, typer.Argument(metavar="[TICKET]", help="The ticket; or --from.")]
+RewardArgument = Annotated[str | None, typer.Argument(metavar="REWARD", help="Its reward.")]
+TicketOrNone = Annotated[str | None, typer.Argument(metavar="TICKET", help="The ticket; or --from, or --totals.")]
 From = Annotated[
     str | None,
     typer.Option("--from", metavar="FILE", help="A CSV file with the columns ticket and reward: all of it or nothing."),
@@ -98,7 +98,7 @@ def tell(
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
 ) -> int:
-    """Tell a ticket's reward, or those of a file. The same again changes nothing; another value is a conflict."""
+    """Tell a ticket's reward, those of a file, or a batch's totals. The same again changes nothing; another value is a conflict."""
     if totals is not None:
         if ticket is not None or source is not None:
             raise InvalidArgument("totals", totals, "none with a ticket or --from")
@@ -170,7 +170,7 @@ def _rewards(ticket: str | None, reward: str | None, source: str | None) -> list
         return read_rewards(Path(source))
     if ticket is None or reward is None:
         missing = "TICKET" if ticket is None else "REWARD"
-        raise InvalidArgument(missing, "nothing", "a ticket and its reward, or --from FILE")
+        raise InvalidArgument(missing, "nothing", "a ticket and its reward, --from FILE or --totals FILE")
     return [(ticket, real(reward, "REWARD", "a number"))]
 
 
@@ -201,11 +201,20 @@ def _rows(path: Path, option: str, columns: tuple[str, ...]) -> Iterator[tuple[s
     """Where a row stands, for messages, and the columns that were asked for."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file, strict=True))
+            reader = csv.reader(file, strict=True)
+            lines = [(f"line {reader.line_num} of {path.name}", cells) for cells in reader if cells]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InvalidArgument(option, str(path), f"a readable CSV file ({error})") from None
-    for number, row in enumerate(rows, 2):
-        place = f"line {number} of {path.name}"
-        if any(row.get(name) is None for name in columns):
-            raise InvalidArgument(option, place, f"the columns {', '.join(columns[:-1])} and {columns[-1]}")
+    place, header = lines[0] if lines else (f"line 1 of {path.name}", [])
+    names = [cell.strip() for cell in header]
+    allowed = f"the columns {', '.join(columns[:-1])} and {columns[-1]}"
+    if any(names.count(name) != 1 for name in columns):  # of two with one name, nobody knows which is meant
+        raise InvalidArgument(option, place, f"{allowed}, once each, named in the first line")
+    for place, cells in lines[1:]:
+        # 1-1,0,5 is half a reward where decimals have commas, and must not be taken for none
+        if any(cell.strip() for cell in cells[len(names) :]):
+            raise InvalidArgument(option, f"{len(cells)} cells in {place}", f"{len(names)}, one for each column")
+        row = dict(zip(names, cells, strict=False))
+        if any(name not in row for name in columns):
+            raise InvalidArgument(option, place, allowed)
         yield place, {name: row[name].strip() for name in columns}
