@@ -95,9 +95,12 @@ BAD: dict[str, list[tuple[list[str], str, str]]] = {
         (["cta", "--format", "xls", *_S], "--format", "xls"),
         (["cta", "--format", "parquet", *_S], "--out", "nothing"),
         (["cta", "--out", "nowhere/x.csv", *_S], "--out", "nowhere/x.csv"),
+        (["cta", "--out", "trial.db", *_S], "--out", "trial.db"),
+        (["cta", "--out", "pipe.html", *_S], "--out", "pipe.html"),
     ],
     "doctor": [
         (["--store", "mysql://here/x"], "--store", "mysql://here/x"),
         (["--out", "doctor.pdf"], "--out", "doctor.pdf"),
+        (["--out", "pipe.html"], "--out", "pipe.html"),
     ],
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -50,6 +51,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFi
     Path("plan.toml").write_text(protocol.to_toml())
     for name, lines in REWARDS.items():
         Path(f"{name}.csv").write_text(lines)
+    os.mkfifo("pipe.html")  # as a device: it can be written to, and must not be replaced
     for name, lines in TOTALS.items():
         Path(f"{name}.csv").write_text("batch,arm,count,total\n" + lines)
 
@@ -222,6 +224,16 @@ def test_long_jobs_say_how_far_they_are(run: Run) -> None:
     assert sides == [("run 1", events, events), ("run 2", events, events)]
     assert run("export", "cta", "--store", url, "--out", "a.csv", "--quiet") == (0, "", "")
     assert run("verify", "cta", "--store", url, "--quiet")[0] == 0
+
+
+def test_exports_replace_files_and_not_links(run: Run) -> None:
+    begun(run)
+    Path("old.csv").write_text("old")
+    Path("link.csv").symlink_to("old.csv")
+    assert run("export", "cta", "--store", "sqlite:///trial.db", "--out", "link.csv")[2] == "banditto: wrote link.csv\n"
+    assert Path("link.csv").is_symlink()
+    assert Path("old.csv").read_text().startswith("ticket,")
+    assert not list(Path().glob(".*"))
 
 
 def test_exports_of_a_log_that_was_changed(run: Run) -> None:

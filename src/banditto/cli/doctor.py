@@ -11,7 +11,8 @@ import typer
 
 from banditto.cli import parameters
 from banditto.cli.live_options import StoreOption, checked_url
-from banditto.cli.output import EXIT_CHECK, EXIT_OK, print_json, spinner, write_together
+from banditto.cli.output import EXIT_CHECK, EXIT_OK, print_json, spinner
+from banditto.cli.saving import place_to_write, write
 from banditto.errors import InvalidArgument
 from banditto.provenance import extras, provenance
 from banditto.text import text_table
@@ -26,9 +27,9 @@ def doctor(
     quiet: parameters.Quiet = False,
 ) -> int:
     """Check that this machine decides as all others do, and that a store works. Exit code 3 if something failed."""
-    path = None if out is None else Path(out)
-    if path is not None and (path.suffix != ".html" or not path.parent.is_dir()):
-        raise InvalidArgument("out", str(out), "a file that ends in .html, in a folder that exists")
+    if out is not None and (Path(out).suffix != ".html" or not Path(out).parent.is_dir()):
+        raise InvalidArgument("out", out, "a file that ends in .html, in a folder that exists")
+    path = None if out is None else place_to_write(out)
     from banditto.doctor.checking import doctor_page, examine
 
     url = os.environ.get("BANDITTO_STORE") if store is None else store
@@ -39,7 +40,7 @@ def doctor(
     content = found.to_dict() | provenance()
     content["versions"] |= extras()
     if path is not None:
-        write_together(path.parent, {path.name: doctor_page(found)})
+        write(path, doctor_page(found))
     if as_json:
         print_json(content)
     else:
@@ -47,5 +48,5 @@ def doctor(
         rows += [(name, "", str(version or "not installed")) for name, version in content["versions"].items()]
         sys.stdout.write(text_table(("check", "outcome", "detail"), rows) + "\n")
         if path is not None and not quiet:
-            sys.stderr.write(f"banditto: wrote {path}\n")
+            sys.stderr.write(f"banditto: wrote {out}\n")
     return EXIT_OK if found.healthy else EXIT_CHECK

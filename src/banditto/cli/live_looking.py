@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +10,7 @@ import typer
 from banditto.cli import parameters
 from banditto.cli.live_options import Name, StoreOption, opened, printed, store_url
 from banditto.cli.output import EXIT_CHECK, EXIT_OK, progress_bar, progress_bars
+from banditto.cli.saving import place_to_write, write
 from banditto.errors import InvalidArgument
 from banditto.exact import real
 from banditto.text import short, text_table
@@ -111,11 +111,9 @@ def export(
     url = store_url(store)
     if out is None and (kind == "parquet" or as_json):
         raise InvalidArgument("out", "nothing", "a file")
-    path = None if out is None else Path(out)
-    if path is not None and (not path.parent.is_dir() or path.is_dir()):
-        raise InvalidArgument("out", str(out), "a file in a folder that exists")
+    path = None if out is None else place_to_write(out)
     from banditto.live.exporting import export as exported
-    from banditto.live.exporting import read_log, written_to
+    from banditto.live.exporting import read_log
 
     with progress_bar("verify", quiet, "events") as progress:
         log = read_log(url, name, progress)
@@ -128,11 +126,11 @@ def export(
     if path is None:
         sys.stdout.write(content.decode())
     else:
-        written_to(path, content)
+        write(path, content)
     if as_json:
-        printed({"file": str(path), "receipt": log.receipt()}, "", as_json)
+        printed({"file": out, "receipt": log.receipt()}, "", as_json)
     elif path is not None and not quiet:
-        sys.stderr.write(f"banditto: wrote {path}\n")
+        sys.stderr.write(f"banditto: wrote {out}\n")
     return EXIT_OK if log.verification.holds else EXIT_CHECK
 
 

@@ -7,7 +7,6 @@ import io
 import json
 from collections.abc import Iterator
 from importlib import import_module
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from banditto.engine.blocks import Progress
@@ -130,10 +129,3 @@ def _json(row: Row, events: list[Event]) -> bytes:
         ],
     }
     return (json.dumps(content, indent=2) + "\n").encode()
-
-
-def written_to(path: Path, content: bytes) -> None:
-    """Whole or not at all."""
-    temporary = path.with_name(f".{path.name}.part")
-    temporary.write_bytes(content)
-    temporary.replace(path)
