@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+_PASSWORD = re.compile(r"(:/+)[^/@]*:.*(?=@)|(password=)[^&#]*")  # of a store, which is nobody's business
+
 
 class BandittoError(Exception):
     """Base of every error that banditto raises on purpose."""
@@ -80,5 +84,11 @@ def shown(value: object) -> Shown:
     text = repr(value) if isinstance(value, float | list) else str(value)
     if isinstance(value, int) and len(text) > 5 and text.rstrip("0") == "1":
         text = f"1e{len(text) - 1}"  # 1e40 rather than forty zeros
-    text = " ".join(text.split()) or repr(value)
+    text = masked(" ".join(text.split())) or repr(value)
+    text = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)  # no terminal obeys it
     return Shown(text if len(text) <= 80 else text[:77] + "...")
+
+
+def masked(text: str) -> str:
+    """What somebody typed, without the password of a URL in it."""
+    return _PASSWORD.sub(r"\1\2***", text)

@@ -19,7 +19,7 @@ from typing import Any
 
 import tomli_w
 
-from banditto.errors import InvalidArgument
+from banditto.errors import InvalidArgument, masked
 from banditto.exact import integer, open_unit, written
 
 SCHEMA_VERSION = 1
@@ -128,7 +128,7 @@ class Protocol:
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise InvalidArgument("protocol", str(path), f"a readable text file ({error})") from None
+            raise InvalidArgument("protocol", str(path), f"a readable text file ({masked(str(error))})") from None
         return cls.from_json(text) if path.suffix == ".json" else cls.from_toml(text)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import platform
-import re
 import sys
 from datetime import UTC, datetime
 from functools import cache
@@ -12,11 +11,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from banditto.errors import masked
 from banditto.version import __version__
 
 LIBRARIES = ("numpy", "scipy", "numba", "highspy")
 OF_EXTRAS = ("sqlalchemy", "psycopg", "pyarrow", "dask", "cupy-cuda13x")
-_PASSWORD = re.compile(r"(?<=://)[^/@]*:.*(?=@)|(?<=password=)[^&#]*")  # of a store, which is nobody's business
 
 
 def provenance() -> dict[str, Any]:
@@ -24,7 +23,7 @@ def provenance() -> dict[str, Any]:
     return {
         "versions": {"banditto": __version__, "python": platform.python_version()} | _libraries(),
         "platform": platform.platform(),
-        "command": [Path(sys.argv[0]).name, *(_PASSWORD.sub("***", word) for word in sys.argv[1:])],
+        "command": [Path(sys.argv[0]).name, *(masked(word) for word in sys.argv[1:])],
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 

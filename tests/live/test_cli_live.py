@@ -140,6 +140,20 @@ def test_a_trial_on_the_command_line(run: Run, monkeypatch: pytest.MonkeyPatch) 
     assert json.loads(run("ask", "cta", "--json")[1])["state"] == "stopped"
 
 
+@pytest.mark.parametrize("words", [("status", "cta"), ("ask",), ("init",), ("replicate",), ("status", "cta", "x")])
+def test_passwords_in_the_wrong_place_are_not_printed(words: tuple[str, ...], run: Run) -> None:
+    for flags in ([], ["--json"]):
+        code, out, err = run(*words, f"postgresql://u:{'secret' * 20}@h/d", *flags)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert "secret" not in err
+
+
+def test_what_is_printed_does_not_command_a_terminal(run: Run) -> None:
+    begun(run)
+    Path("rewards.csv").write_text("ticket,reward\n\x1b[31m,1\n")
+    assert "got \\x1b[31m," in run("tell", "cta", "--from", "rewards.csv", "--store", "sqlite:///trial.db")[2]
+
+
 def test_negative_rewards(run: Run) -> None:
     store = ("--store", "sqlite:///trial.db")
     assert run("init", "plan.toml", *store, "--name", "loss", "--rewards", "-1,1")[0] == 0

@@ -223,6 +223,14 @@ BAD_URLS: list[Any] = [
     "mysql://u:secret@h/d",
     "sqlite:////no/such/x.db",
 ]
+BAD_URLS += [
+    "sqlite:///.",
+    "sqlite:///x.db?mode=ro",
+    "postgresql:u:secret@h/d",
+    "postgresql:/u:secret@h/d",
+    "u:secret@h",
+]
+BAD_URLS += ["postgresql://u:pass@u:secret@h/d"]  # whose host would be the rest of the password
 BAD_URLS += ["postgresql://u:secret@h:port/d", "postgresql+asyncpg://u:secret@h/d", "://secret", None, 5]
 
 

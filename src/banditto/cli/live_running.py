@@ -13,7 +13,7 @@ import typer
 from banditto.cli import parameters
 from banditto.cli.live_options import Name, Reason, StoreOption, TicketArgument, opened, printed, reason_of, store_url
 from banditto.cli.output import EXIT_OK, spinner
-from banditto.errors import InvalidArgument
+from banditto.errors import InvalidArgument, masked
 from banditto.exact import real
 from banditto.text import text_table
 
@@ -98,7 +98,7 @@ def tell(
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
 ) -> int:
-    """Tell a ticket's reward, those of a file, or a batch's totals. The same again changes nothing; another value is a conflict."""
+    """Tell rewards, or a batch's totals. The same again changes nothing; another value is a conflict."""
     if totals is not None:
         if ticket is not None or source is not None:
             raise InvalidArgument("totals", totals, "none with a ticket or --from")
@@ -204,7 +204,7 @@ def _rows(path: Path, option: str, columns: tuple[str, ...]) -> Iterator[tuple[s
             reader = csv.reader(file, strict=True)
             lines = [(f"line {reader.line_num} of {path.name}", cells) for cells in reader if cells]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InvalidArgument(option, str(path), f"a readable CSV file ({error})") from None
+        raise InvalidArgument(option, str(path), f"a readable CSV file ({masked(str(error))})") from None
     place, header = lines[0] if lines else (f"line 1 of {path.name}", [])
     names = [cell.strip() for cell in header]
     allowed = f"the columns {', '.join(columns[:-1])} and {columns[-1]}"

@@ -17,7 +17,7 @@ from typing import Any
 import typer
 
 from banditto.engine.blocks import Progress
-from banditto.errors import InvalidArgument, ShortHorizonWarning
+from banditto.errors import InvalidArgument, ShortHorizonWarning, masked
 
 _OPTIONS = {
     *("means", "environment", "horizon", "rho", "gap", "pairs", "rounds", "policies", "seed", "noise_seed"),
@@ -50,7 +50,7 @@ def print_error(error: Exception, command: list[str]) -> None:
         argument, given, allowed = option_name(error.argument, command), error.given, error.allowed
         message = f"{argument}: got {given}, allowed: {allowed}"
     elif isinstance(error, typer.TyperException):
-        message = " ".join(error.format_message().split())
+        message = masked(" ".join(error.format_message().split()))
         parameter = getattr(error, "param", None)
         argument = getattr(error, "option_name", None) or (parameter and parameter.opts[0])
     elif isinstance(error, OSError):

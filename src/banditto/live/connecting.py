@@ -37,12 +37,16 @@ def engine_of(url: str) -> sql.Engine:
         parsed = sql.make_url(full)
     except (SQLAlchemyError, ValueError):  # the second for a port that is no number
         raise InvalidArgument("store", shown_url(url), ALLOWED) from None
+    if "@" in (parsed.host or ""):  # the rest of a password, which the driver would print as a name of a host
+        raise InvalidArgument("store", shown_url(url), f"{ALLOWED}, with %40 for an @ in a password")
     if parsed.drivername == "postgresql+psycopg":
         return sql.create_engine(parsed, pool_pre_ping=False)
     if parsed.drivername != "sqlite" or parsed.database in (None, "", ":memory:"):
         raise InvalidArgument("store", shown_url(url), ALLOWED)
-    folder = Path(str(parsed.database)).parent
-    if not folder.is_dir():
+    if parsed.query:  # such as mode=ro, which the driver would leave aside with a warning
+        raise InvalidArgument("store", f"{shown_url(url)} with options", "sqlite:///FILE, which has none")
+    path = Path(str(parsed.database))
+    if not path.parent.is_dir() or path.is_dir():
         raise InvalidArgument("store", shown_url(url), "a file in a folder that exists")
     engine = sql.create_engine(parsed, connect_args={"timeout": BUSY_SECONDS, "isolation_level": None})
     sql.event.listen(engine, "connect", _set_up_sqlite)
@@ -83,4 +87,6 @@ def failure(error: SQLAlchemyError) -> str:
 
 def shown_url(url: str) -> str:
     """A URL without its password and without its options, among which there may be one."""
+    if "://" not in str(url):  # nobody knows what is what
+        return re.sub(r"^.*@", "***@", str(url), flags=re.DOTALL).partition("?")[0]
     return re.sub(r"://([^:@/]*):.*@", r"://\1:***@", str(url)).partition("?")[0]
