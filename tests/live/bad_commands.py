@@ -21,6 +21,7 @@ BAD: dict[str, list[tuple[list[str], str, str]]] = {
         (["plan.toml", *_S, "--name", "x", "--rewards", "1"], "--rewards", "1"),
         (["plan.toml", *_S, "--name", "x", "--rewards", "1,0"], "--rewards", "1 to 0"),
         (["plan.toml", *_S, "--name", "x", "--rewards", "low,high"], "--rewards", "low"),
+        (["short.toml", *_S, "--name", "x"], "pulls", "196"),
         (["plan.toml", *_S, "--name", "x", "--rewards", "any"], "--rewards", "no range"),
     ],
     "ask": [
@@ -54,6 +55,7 @@ BAD: dict[str, list[tuple[list[str], str, str]]] = {
         (["cta", "--totals", "twice.csv", *_S], "--totals", "arm A again in line 3 of twice.csv"),
         (["cta", "--totals", "batches.csv", *_S], "--totals", "2 batches in batches.csv"),
         (["cta", "--totals", "counts.csv", *_S], "count in line 3 of counts.csv", "few"),
+        (["cta", "--totals", "arms.csv", *_S], "arm", "0"),
         (["cta", "--totals", "totals.csv", "--from", "rewards.csv", *_S], "--totals", "totals.csv"),
     ],
     "missing": [
@@ -88,6 +90,8 @@ BAD: dict[str, list[tuple[list[str], str, str]]] = {
     "replicate": [
         (["cta", "STORE#cta"], "RUN", "cta"),
         (["STORE#nobody", "STORE#cta"], "RUN", "nobody"),
+        (["STORE#", "STORE#cta"], "RUN", "''"),
+        (["STORE#cta", "sqlite:///nowhere.db#cta"], "RUN", "sqlite:///nowhere.db"),
     ],
     "export": [
         (["nobody", "--out", "x.csv", *_S], "NAME", "nobody"),
@@ -100,6 +104,7 @@ BAD: dict[str, list[tuple[list[str], str, str]]] = {
     ],
     "doctor": [
         (["--store", "mysql://here/x"], "--store", "mysql://here/x"),
+        (["--store", "sqlite:///nowhere.db"], "--store", "sqlite:///nowhere.db"),
         (["--out", "doctor.pdf"], "--out", "doctor.pdf"),
         (["--out", "pipe.html"], "--out", "pipe.html"),
     ],

@@ -37,6 +37,7 @@ TOTALS = {
     "twice": "1,A,10,4\n1,A,10,5\n",
     "batches": "1,A,10,4\n2,B,10,5\n",
     "counts": "1,A,10,4\n1,B,few,5\n",
+    "arms": "1,0,10,4\n1,1,10,5\n",
 }
 Run = Callable[..., tuple[int, str, str]]
 
@@ -49,6 +50,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFi
     policy = bd.CertifiedElimination(arms=2, horizon=2_000, rho=0.3)
     protocol = bd.protocol_of(policy, seed=7, arms=2, horizon=2_000, rho=0.3)
     Path("plan.toml").write_text(protocol.to_toml())
+    Path("short.toml").write_text(protocol.to_toml().replace("horizon = 2000", "horizon = 20"))
     for name, lines in REWARDS.items():
         Path(f"{name}.csv").write_text(lines)
     os.mkfifo("pipe.html")  # as a device: it can be written to, and must not be replaced
@@ -152,6 +154,15 @@ def test_what_is_printed_does_not_command_a_terminal(run: Run) -> None:
     begun(run)
     Path("rewards.csv").write_text("ticket,reward\n\x1b[31m,1\n")
     assert "got \\x1b[31m," in run("tell", "cta", "--from", "rewards.csv", "--store", "sqlite:///trial.db")[2]
+
+
+@pytest.mark.parametrize("verb", sorted(set(SCHEMAS) - {"replicate"}))
+def test_help_names_the_variable_of_the_store(verb: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    code, out, _ = run(verb, "--help")
+    assert code == 0
+    assert "BANDITTO_STORE" in out
+    assert "[[" not in out
 
 
 def test_negative_rewards(run: Run) -> None:

@@ -22,7 +22,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The experiment.")]
 TicketArgument = Annotated[str, typer.Argument(metavar="TICKET", help="Its id, as `ask` gave it.")]
 StoreOption = Annotated[
     str | None,
-    typer.Option("--store", metavar="URL", help="sqlite:///FILE or postgresql://... [env var: BANDITTO_STORE]"),
+    typer.Option("--store", metavar="URL", help="sqlite:///FILE or postgresql://... \\[env var: BANDITTO_STORE]"),
 ]
 Reason = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; it stands in the log.")]
 SCHEMA_VERSION = 1
@@ -38,11 +38,15 @@ def store_url(given: str | None) -> str:
 
 
 def checked_url(url: str) -> None:
-    """Refuse what is no store's address; nothing is opened."""
+    """Refuse what is no store's address, or a file that is not there; nothing is opened or made."""
     check_extra()
+    from banditto.live.connecting import shown_url
     from banditto.live.store import Store
 
-    Store(url).close()
+    store = Store(url)
+    store.close()
+    if not store.exists():
+        raise InvalidArgument("store", shown_url(url), "a file that exists")
 
 
 def check_extra() -> None:

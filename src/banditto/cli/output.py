@@ -29,6 +29,7 @@ _OPTIONS = {
 _LIVE = {
     *("init", "ask", "tell", "missing", "correct", "status", "pending", "stop", "verify", "replicate", "export"),
 }
+_LIVE_OPTIONS = {"store", "arm_names", "rewards", "request_id", "reason", "older_than", "format", "out", "totals"}
 _LIVE_ARGUMENTS = {
     **{"name": "NAME", "ticket": "TICKET", "reward": "REWARD", "run": "RUN", "protocol": "PROTOCOL"},
     **{"n": "-n", "expect": "--expect", "from": "--from"},
@@ -77,11 +78,21 @@ def option_name(argument: str, command: list[str]) -> str:
         return "ARMS"
     if argument == "backend":
         return "--gpu"
-    if command[:1] and command[0] in _LIVE and argument in _LIVE_ARGUMENTS:
-        return "--name" if (command[0], argument) == ("init", "name") else _LIVE_ARGUMENTS[argument]
+    if command[:1] and command[0] in _LIVE:
+        return _live_name(argument, command[0])
     if argument in _ARGUMENTS:
         return _ARGUMENTS[argument]
     return "--" + argument.replace("_", "-") if argument in _OPTIONS else argument
+
+
+def _live_name(argument: str, verb: str) -> str:
+    if verb == "replicate" and argument in ("store", "name"):
+        return "RUN"
+    if verb == "init" and argument == "name":
+        return "--name"
+    # horizon, rho and the like are in the protocol's file: these verbs have no options for them
+    dashed = "--" + argument.replace("_", "-") if argument in _LIVE_OPTIONS else argument
+    return _LIVE_ARGUMENTS.get(argument, dashed)
 
 
 @contextmanager

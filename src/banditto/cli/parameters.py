@@ -73,7 +73,7 @@ Confidence = Annotated[
     str | None, typer.Option("--confidence", metavar="X", help="Level of the exact interval (default: 0.95).")
 ]
 Jobs = Annotated[
-    str | None, typer.Option("--jobs", metavar="N", help="Worker processes (default: 1). [env var: BANDITTO_JOBS]")
+    str | None, typer.Option("--jobs", metavar="N", help="Worker processes (default: 1). \\[env var: BANDITTO_JOBS]")
 ]
 Cluster = Annotated[
     str | None,

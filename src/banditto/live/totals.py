@@ -38,4 +38,5 @@ def _arm(key: object, names: tuple[str, ...]) -> int:
         return names.index(key)
     if isinstance(key, int) and not isinstance(key, bool) and 0 <= key < len(names):
         return key
-    raise InvalidArgument("arm", key, f"one of {', '.join(names)}, or its number from 0")
+    number = "" if isinstance(key, str) else ", or its number from 0"  # text is a name
+    raise InvalidArgument("arm", key, f"one of {', '.join(names)}{number}")
