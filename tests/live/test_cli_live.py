@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -132,6 +134,7 @@ def test_a_trial_on_the_command_line(run: Run, monkeypatch: pytest.MonkeyPatch) 
         "0.0",
     ]
     assert run("export", "cta", "--format", "html", "--out", "audit.html")[0] == 0
+    assert "<td>missing 1-3</td><td>given up</td><td>lost</td>" in Path("audit.html").read_text()
     assert "typo" in Path("audit.html").read_text()
     assert run("stop", "cta", "--reason", "enough")[:2] == (0, "recorded\n")
     assert json.loads(run("stop", "cta", "--reason", "enough", "--json")[1])["answer"] == "repeated"
@@ -163,6 +166,19 @@ def test_help_names_the_variable_of_the_store(verb: str, run: Run, monkeypatch: 
     assert code == 0
     assert "BANDITTO_STORE" in out
     assert "[[" not in out
+
+
+@pytest.mark.parametrize("words", [("export", "cta", "--store", "sqlite:///trial.db", "--format", "json"), ("--help",)])
+def test_a_reader_that_goes_early_is_no_bug(words: tuple[str, ...], run: Run) -> None:
+    begun(run)
+    run("ask", "cta", "--store", "sqlite:///trial.db", "-n", "300")  # more than a buffer holds
+    command = [sys.executable, "-m", "banditto", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.wait(60) == 141
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
 
 
 def test_negative_rewards(run: Run) -> None:
@@ -229,7 +245,9 @@ def test_two_runs_are_compared(run: Run) -> None:
     assert f"they differ after batch {parted['batch']}" in out
 
 
-def test_doctor(run: Run) -> None:
+def test_doctor(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BANDITTO_STORE", "")
+    assert run("doctor")[0] == 0
     begun(run)
     code, out, _ = run("doctor", "--store", "sqlite:///trial.db", "--out", "doctor.html", "--json")
     assert code == 0
@@ -247,6 +265,7 @@ def test_long_jobs_say_how_far_they_are(run: Run) -> None:
     sides: list[tuple[str, int, int]] = []
     bd.replicate(f"{url}#cta", f"{url}#cta", progress=lambda *place: sides.append(place))
     assert sides == [("run 1", events, events), ("run 2", events, events)]
+    assert run("replicate", f"{url}#cta", f"{url}#cta")[1].startswith("nothing to compare: no batch is decided in both")
     assert run("export", "cta", "--store", url, "--out", "a.csv", "--quiet") == (0, "", "")
     assert run("verify", "cta", "--store", url, "--quiet")[0] == 0
 

@@ -77,6 +77,11 @@ def run(given: list[str]) -> int:
     except BrokenPipeError:
         _forget_stdout()
         return EXIT_PIPE
+    except SystemExit as stop:  # Click and Rich leave with 1 if the reader goes while they write
+        if not isinstance(stop.__context__, BrokenPipeError):
+            raise
+        _forget_stdout()
+        return EXIT_PIPE
     except OSError as error:
         _forget_stdout()
         return _failed(error, given)

@@ -32,7 +32,7 @@ def doctor(
     path = None if out is None else place_to_write(out)
     from banditto.doctor.checking import doctor_page, examine
 
-    url = os.environ.get("BANDITTO_STORE") if store is None else store
+    url = os.environ.get("BANDITTO_STORE") or None if store is None else store  # an empty variable is none
     if url is not None:
         checked_url(url)
     with spinner("checking", quiet):

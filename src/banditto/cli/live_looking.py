@@ -89,7 +89,9 @@ def replicate(first: Run, second: OtherRun, as_json: parameters.Json = False, qu
     with progress_bars(quiet, "events") as progress:
         found = compared(first, second, progress=progress)
     content = found.to_dict()
-    if found.divergence is None:
+    if not found.compared:
+        text = f"nothing to compare: no batch is decided in both (digest {found.digest[:12]})"
+    elif found.divergence is None:
         text = f"the same: {found.compared} decisions of both (digest {found.digest[:12]})"
     else:
         text = _diverged(content)

@@ -210,7 +210,7 @@ def _change(event: Event) -> list[tuple[str, str, str]]:
         ticket = Ticket(*content["ticket"]).id
         return [(f"correction of {ticket}", f"{content['before']!r} to {content['after']!r}", content["reason"])]
     if event.kind == "missing":
-        return [(f"missing {Ticket(*content['ticket']).id}", "handed out again", content["reason"])]
+        return [(f"missing {Ticket(*content['ticket']).id}", "given up", content["reason"])]
     if event.kind == "late":
         late = [(Ticket(*place).id, reward) for *place, reward in content["rewards"]]
         return [(f"late {ticket}", f"{reward!r}, excluded", "it was given up before") for ticket, reward in late]
