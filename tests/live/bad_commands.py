@@ -48,6 +48,7 @@ BAD: dict[str, list[tuple[list[str], str, str]]] = {
         (["cta", "--from", "columns2.csv", *_S], "--from", "line 1 of columns2.csv"),
         (["cta", "--from", "commas.csv", *_S], "--from", "3 cells in line 3 of commas.csv"),
         (["cta", "--from", "short.csv", *_S], "--from", "line 2 of short.csv"),
+        (["cta", "--from", "high.csv", *_S], "reward of 1-2", "7.0"),
         (["cta", "--from", "blank.csv", *_S], "reward in line 4 of blank.csv", "much"),
         (["cta", "1-2", "--from", "rewards.csv", *_S], "--from", "rewards.csv"),
         (["cta", "--totals", "nowhere.csv", *_S], "--totals", "nowhere.csv"),

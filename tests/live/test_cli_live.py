@@ -31,6 +31,7 @@ REWARDS = {
     "header": "1-2,1\n",
     "columns2": "ticket,reward,reward\n1-2,1,0\n",
     "commas": "ticket,reward\n1-1,1\n1-2,0,5\n",
+    "high": "ticket,reward\n1-1,1\n1-2,7\n",
     "short": "ticket,reward\n1-2\n",
     "blank": "ticket,reward\n1-1,1\n\n1-2,much\n",
 }

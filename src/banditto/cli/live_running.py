@@ -6,16 +6,19 @@ import csv
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from banditto.cli import parameters
 from banditto.cli.live_options import Name, Reason, StoreOption, TicketArgument, opened, printed, reason_of, store_url
 from banditto.cli.output import EXIT_OK, spinner
-from banditto.errors import InvalidArgument, masked
+from banditto.errors import InvalidArgument, masked, shown
 from banditto.exact import real
 from banditto.text import text_table
+
+if TYPE_CHECKING:
+    from banditto.live.amounts import RewardRange
 
 ProtocolFile = Annotated[
     str, typer.Argument(metavar="PROTOCOL", help="A protocol file (.toml), as `banditto plan --save` writes it.")
@@ -108,6 +111,8 @@ def tell(
     else:
         pairs = _rewards(ticket, reward, source)
         with opened(store, name) as experiment, spinner("telling", quiet):
+            if source is not None:
+                _check_range(pairs, experiment.registration.rewards)
             answers = experiment.tell_many(pairs)
     counts = {answer: answers.count(answer) for answer in ("recorded", "repeated", "excluded")}
     text = ", ".join(f"{count} {answer}" for answer, count in counts.items() if count) or "nothing to tell"
@@ -172,6 +177,15 @@ def _rewards(ticket: str | None, reward: str | None, source: str | None) -> list
         missing = "TICKET" if ticket is None else "REWARD"
         raise InvalidArgument(missing, "nothing", "a ticket and its reward, --from FILE or --totals FILE")
     return [(ticket, real(reward, "REWARD", "a number"))]
+
+
+def _check_range(pairs: list[tuple[str, float]], ends: RewardRange) -> None:
+    """Name the ticket: a file may have thousands."""
+    for ticket, reward in pairs:
+        try:
+            ends.checked(reward)
+        except InvalidArgument as error:
+            raise InvalidArgument(f"reward of {shown(ticket)}", reward, error.allowed) from None
 
 
 def read_rewards(path: Path) -> list[tuple[str, float]]:
