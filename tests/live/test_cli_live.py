@@ -214,6 +214,19 @@ def test_a_batch_as_totals(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("verify", "cta")[0] == 0
 
 
+def test_the_audit_says_in_which_units_means_are(run: Run) -> None:
+    store = ("--store", "sqlite:///trial.db")
+    for name, ends in (("plain", "0,1"), ("wide", "1,5")):
+        run("init", "plan.toml", *store, "--name", name, "--rewards", ends)
+        plan = json.loads(run("status", name, *store, "--json")[1])["plan"]
+        rows = "".join(f"1,{arm},{count},{count}\n" for arm, count in plan.items())
+        Path("first.csv").write_text("batch,arm,count,total\n" + rows)
+        assert run("tell", name, *store, "--totals", "first.csv")[0] == 0
+    said = "those that the policy sees, of (reward - 1) / (5 - 1)"
+    assert said in run("export", "wide", *store, "--format", "html")[1]
+    assert "those that the policy sees" not in run("export", "plain", *store, "--format", "html")[1]
+
+
 def filled(url: str, name: str, seed: int) -> None:
     import random
 

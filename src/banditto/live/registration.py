@@ -80,12 +80,13 @@ class Registration:
         return found
 
     @cached_property
-    def _scales(self) -> bool:
+    def scales(self) -> bool:
+        """Whether the policy sees (reward - low) / (high - low), not the rewards' own units."""
         return rewards_of(policy_of(self.protocol)).kind == "bounded"
 
     def total(self, exact: Fraction, count: int) -> float:
         """The total of `count` rewards in the policy's units, rounded once."""
-        return self.rewards.scaled(exact, count) if self._scales else float(exact)
+        return self.rewards.scaled(exact, count) if self.scales else float(exact)
 
     def to_json(self) -> str:
         """The canonical JSON: what the digest is taken of."""

@@ -117,7 +117,10 @@ def _adaptations(found: Verification, registration: Registration) -> list[str]:
     parts = [page.heading(2, "Interim decisions that were taken (items 14b and 14c)")]
     if not found.decisions:
         return [*parts, page.paragraph("No batch is complete yet.")]
-    names = registration.arm_names
+    names, ends = registration.arm_names, registration.rewards
+    if registration.scales and (ends.low, ends.high) != (0, 1):
+        units = f"(reward - {ends.low:g}) / ({ends.high:g} - {ends.low:g})"
+        parts.append(page.paragraph(f"Means and cuts here are those that the policy sees, of {units}.", "soft"))
     for place, decision in enumerate(found.decisions):
         numbers = behind(registration, found.decisions[: place + 1])
         rows = [
