@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+import uuid
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 import sqlalchemy as sql
 
 from banditto import provenance
+from banditto.doctor.checking import examine
 from banditto.errors import BandittoError, ConflictError, InvalidArgument
 from banditto.live import experiment as module
 from banditto.live.connecting import StoreError, engine_of, shown_url
@@ -319,6 +321,24 @@ def test_steps_go_on_after_the_server_was_started_again(server: PostgresServer) 
             assert len(another.pending()) == 6
         server.restart()
         assert verify(url, "cta").holds
+
+
+def test_who_may_only_read_can_verify_and_is_told_by_doctor(server: PostgresServer) -> None:
+    url = server.new_schema()
+    Experiment.create(url, "cta", small()).close()
+    schema, role = url.rpartition("%3D")[2], f"r{uuid.uuid4().hex[:12]}"
+    engine = engine_of(server.url)
+    with engine.begin() as connection:
+        connection.execute(sql.text(f"CREATE ROLE {role} LOGIN"))
+        connection.execute(sql.text(f"GRANT USAGE ON SCHEMA {schema} TO {role}"))
+        connection.execute(sql.text(f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {role}"))
+    engine.dispose()
+    reader = url.replace("postgres:@", f"{role}@")
+    assert verify(reader, "cta").holds
+    assert [check.outcome for check in examine(url).checks] == ["ok", "ok"]
+    golden, store = examine(reader).checks
+    assert (golden.outcome, store.outcome) == ("ok", "failed")
+    assert "permission denied" in store.detail
 
 
 def test_an_unreadable_protocol_is_a_conflict(store_url: str) -> None:

@@ -81,7 +81,8 @@ def _store(url: str) -> tuple[bool, str]:
 
     store = Store(url)
     try:
-        names = store.write(lambda tx: tx.names())  # takes the write lock and gives it back
+        store.write(lambda tx: tx.try_writing())  # takes the write lock and gives it back
+        names = store.read(lambda view: view.names())
     finally:
         store.close()
     for name in names:
