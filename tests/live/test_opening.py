@@ -135,7 +135,7 @@ def test_a_patch_release_goes_on_and_is_noted_once(store_url: str, monkeypatch: 
 # -- names ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["", "a b", "a#b", "a/b", "é", "x" * 101, "a\n", None, 5])
+@pytest.mark.parametrize("name", ["", "-x", "..", "a b", "a#b", "a/b", "é", "x" * 101, "a\n", None, 5])
 def test_bad_names(store_url: str, name: Any) -> None:
     with pytest.raises(InvalidArgument, match="^name: got .*, allowed: 1 to 100 letters"):
         Experiment.open(store_url, name, small())

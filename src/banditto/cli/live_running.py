@@ -28,7 +28,7 @@ ArmNames = Annotated[str | None, typer.Option("--arm-names", metavar="A,B,...", 
 Rewards = Annotated[
     str | None,
     typer.Option(
-        "--rewards", metavar="LOW,HIGH", help="What a reward may be (default: 0,1, or what the policy is for)."
+        "--rewards", metavar="LOW,HIGH", help="What a reward may be, or any (default: 0,1, or what the policy is for)."
     ),
 ]
 Number = Annotated[str, typer.Option("-n", metavar="N", help="How many tickets, at the most.")]

@@ -15,10 +15,10 @@ LONGEST_TEXT = 2000
 
 def checked_name(name: object) -> str:
     """The name of an experiment: it stands in URLs after # and in file names."""
-    allowed = f"1 to {LONGEST_NAME} letters, digits, hyphens, dots and underscores"
+    allowed = f"1 to {LONGEST_NAME} letters, digits, hyphens, dots and underscores, not - or . first"
     if not isinstance(name, str) or not 1 <= len(name) <= LONGEST_NAME:
         raise InvalidArgument("name", name, allowed)
-    if not all(letter.isascii() and (letter.isalnum() or letter in "-._") for letter in name):
+    if name[0] in "-." or not all(letter.isascii() and (letter.isalnum() or letter in "-._") for letter in name):
         raise InvalidArgument("name", name, allowed)
     return name
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from banditto.engine.blocks import Progress
 from banditto.errors import MissingExtra
+from banditto.live.amounts import read
 from banditto.live.events import Event
 from banditto.live.progress import LogError, Ticket
 from banditto.live.rows import Reading, Row, unknown
@@ -18,7 +19,7 @@ from banditto.live.store import Store
 from banditto.live.verification import Verification, verified
 
 COLUMNS = (
-    *("ticket", "batch", "place", "attempt", "arm", "arm_name", "status", "reward", "issued", "answered"),
+    *("ticket", "batch", "place", "attempt", "arm", "arm_name", "status", "pulls", "reward", "issued", "answered"),
     *("reason", "experiment", "digest", "head"),
 )
 SCHEMA_VERSION = 1
@@ -65,9 +66,13 @@ def export(log: Log, kind: str) -> bytes:
 
 
 def _lines(row: Row, events: list[Event]) -> Iterator[dict[str, Any]]:
-    """One for each ticket, from the log alone, in the order in which they were handed out."""
+    """One for each ticket, from the log alone, in the order in which they were handed out.
+
+    A batch that was told as totals has a line for each arm: so many pulls, and their sum as the reward.
+    """
     names = json.loads(row["registration"])["arm_names"]
-    lines: dict[Ticket, dict[str, Any]] = {}
+    same = {"experiment": row["name"], "digest": row["digest"], "head": row["head"]}
+    lines: dict[Ticket | tuple[int, int], dict[str, Any]] = {}
     for event in events:
         content = event.content
         if event.kind == "ask":
@@ -75,9 +80,17 @@ def _lines(row: Row, events: list[Event]) -> Iterator[dict[str, Any]]:
                 ticket = Ticket(content["batch"], position, attempt)
                 lines[ticket] = dict.fromkeys(COLUMNS) | {
                     **{"ticket": ticket.id, "batch": ticket.batch, "place": position + 1, "attempt": attempt + 1},
-                    **{"arm": arm, "arm_name": names[arm], "status": "open", "issued": event.time},
-                    **{"experiment": row["name"], "digest": row["digest"], "head": row["head"]},
+                    **{"arm": arm, "arm_name": names[arm], "status": "open", "pulls": 1, "issued": event.time},
+                    **same,
                 }
+        elif event.kind == "totals":
+            for arm, (count, total) in enumerate(zip(content["counts"], content["sums"], strict=True)):
+                if count:
+                    lines[content["batch"], arm] = dict.fromkeys(COLUMNS) | {
+                        **{"batch": content["batch"], "arm": arm, "arm_name": names[arm], "status": "total"},
+                        **{"pulls": count, "reward": float(read(total)), "answered": event.time},
+                        **same,
+                    }
         elif event.kind in ("tell", "late"):
             for *place, reward in content["rewards"]:
                 status = "told" if event.kind == "tell" else "late"
@@ -111,7 +124,7 @@ def _parquet(lines: list[dict[str, Any]]) -> bytes:
         parquet: Any = import_module("pyarrow.parquet")
     except ImportError:
         raise MissingExtra("Parquet", "pyarrow", "data") from None
-    whole = {"batch", "place", "attempt", "arm"}
+    whole = {"batch", "place", "attempt", "arm", "pulls"}
     kinds = {name: arrow.int64() if name in whole else arrow.string() for name in COLUMNS} | {"reward": arrow.float64()}
     columns = [arrow.array([line[name] for line in lines], kinds[name]) for name in COLUMNS]
     out = io.BytesIO()

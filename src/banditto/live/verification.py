@@ -48,8 +48,10 @@ class Verification:
 
 def verify(url: str, name: str, expect: str | None = None, *, progress: Progress | None = None) -> Verification:
     """Replay an experiment; `expect` is the head that a receipt or an export gave."""
-    if expect is not None and not re.fullmatch("[0-9a-f]{64}", expect):
-        raise InvalidArgument("expect", expect, "a head: 64 hexadecimal digits")
+    if expect is not None:
+        given, expect = expect, expect.strip().lower() if isinstance(expect, str) else ""
+        if not re.fullmatch("[0-9a-f]{64}", expect):
+            raise InvalidArgument("expect", given, "a head: 64 hexadecimal digits")
     store = Store(url)
     try:
         return store.read(lambda view: verified(view, name, expect, progress))

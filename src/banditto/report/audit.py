@@ -174,10 +174,16 @@ def _flow(events: Sequence[Event], registration: Registration) -> list[str]:
         (names[arm], *(f"{counts[kind][arm]:,}" for kind in ("ask", "tell", "missing", "late")))
         for arm in range(len(names))
     ]
-    return [
+    parts = [
         page.heading(2, "Participant flow and numbers analysed (items 13 and 16)"),
         page.table(("arm", "tickets", "rewards that count", "missing", "came too late, excluded"), rows),
     ]
+    summed = [str(event.content["batch"]) for event in events if event.kind == "totals"]
+    if summed:
+        batches = f"{'Batches' if len(summed) > 1 else 'Batch'} {', '.join(summed)}"
+        words = "told as totals: the rewards were added up elsewhere, and no tickets were handed out for them."
+        parts.append(page.paragraph(f"{batches} {'were' if len(summed) > 1 else 'was'} {words}", "soft"))
+    return parts
 
 
 def _outcomes(events: Sequence[Event], registration: Registration) -> list[str]:
