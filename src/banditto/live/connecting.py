@@ -40,7 +40,8 @@ def engine_of(url: str) -> sql.Engine:
     if "@" in (parsed.host or ""):  # the rest of a password, which the driver would print as a name of a host
         raise InvalidArgument("store", shown_url(url), f"{ALLOWED}, with %40 for an @ in a password")
     if parsed.drivername == "postgresql+psycopg":
-        return sql.create_engine(parsed, pool_pre_ping=False)
+        # whatever a database's default is: a writer that waited for another one must see what that one wrote
+        return sql.create_engine(parsed, pool_pre_ping=False, isolation_level="READ COMMITTED")
     if parsed.drivername != "sqlite" or parsed.database in (None, "", ":memory:"):
         raise InvalidArgument("store", shown_url(url), ALLOWED)
     if parsed.query:  # such as mode=ro, which the driver would leave aside with a warning

@@ -155,9 +155,6 @@ class Writing(Reading):
         self, name: str, registration: str, digest: str, content: Mapping[str, Any], progress: str, moment: str
     ) -> None:
         """A new experiment with its first event; nothing if this very step made it before."""
-        before = self.find(name)
-        if before is not None and (before["created"], before["digest"]) == (moment, digest):
-            return
         first = following(FIRST_HASH, 1, "init", moment, content)
         values = {
             **{"name": name, "registration": registration, "digest": digest, "created": moment},
@@ -166,7 +163,10 @@ class Writing(Reading):
         try:
             with self._connection.begin_nested():
                 key = self._connection.execute(EXPERIMENTS.insert().values(values)).inserted_primary_key
-        except IntegrityError:
+        except IntegrityError:  # looked up only now: a commit whose answer was lost may have ended a moment ago
+            before = self.find(name)
+            if before is not None and (before["created"], before["digest"]) == (moment, digest):
+                return
             raise ConflictError(f"experiment {name} exists already") from None
         assert key is not None
         self._connection.execute(EVENTS.insert().values(experiment=key[0], **first._asdict()))

@@ -1,0 +1,124 @@
+"""A step is done once: also when the answer to its commit is lost, and whatever a server's defaults are."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import sqlalchemy as sql
+
+from banditto.errors import ConflictError
+from banditto.live.connecting import engine_of
+from banditto.live.experiment import Experiment
+from banditto.live.rows import Writing
+from banditto.live.store import Store
+from banditto.live.tables import EXPERIMENTS
+from banditto.live.verification import verify
+from tests.live.servers import PostgresServer
+from tests.live.worlds import small
+
+
+@contextmanager
+def lost_answer(store: Store) -> Iterator[list[bool]]:
+    """The next commit is made, and its answer does not arrive; says whether that has happened."""
+    dialect: Any = store._engine.dialect
+    commit, lost = dialect.do_commit, [False]
+
+    def made_but_not_answered(connection: Any) -> None:
+        commit(connection)
+        if not lost[0]:
+            lost[0] = True
+            raise dialect.dbapi.OperationalError("server closed the connection unexpectedly")
+
+    dialect.do_commit = made_but_not_answered
+    yield lost
+    del dialect.do_commit
+
+
+def steps(experiment: Experiment) -> Iterator[tuple[int, Callable[[], object]]]:
+    """How many events a step adds, and the step."""
+    yield 2, lambda: experiment.ask(10)  # the writer's versions, too
+    yield 1, lambda: experiment.ask(2, "r")
+    yield 1, lambda: experiment.tell("1-1", 0.25)
+    yield 1, lambda: experiment.correct("1-1", 0.75, "typo")
+    yield 1, lambda: experiment.missing("1-2", "lost")
+    yield 1, lambda: experiment.tell("1-2", 0.5)
+    yield 1, lambda: experiment.ask()
+    yield 2, lambda: experiment.tell_many([("1-2-2", 0.5), *((f"1-{place}", 0.5) for place in range(3, 13))])
+    totals = {arm: (count, count / 2) for arm, count in experiment.status().plan.items()}
+    yield 2, lambda: experiment.tell_totals(2, totals)
+    yield 1, lambda: experiment.stop("enough")
+
+
+def test_a_step_whose_answer_was_lost_is_done_once(store_url: str) -> None:
+    with Experiment.create(store_url, "cta", small()) as experiment:
+        for events, step in steps(experiment):
+            before = experiment.status().events
+            with lost_answer(experiment._store) as lost:
+                step()
+            assert lost == [True]
+            assert experiment.status().events == before + events
+        assert experiment.status().tickets == {"open": 0, "told": 12, "missing": 0, "late": 1}
+    found = verify(store_url, "cta")
+    assert found.holds, found.problem
+
+
+def test_a_registration_whose_answer_was_lost_is_made_once(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Store(store_url)
+    made.write(lambda tx: None)  # the tables
+    monkeypatch.setattr("banditto.live.experiment.Store", lambda url: made)
+    with lost_answer(made) as lost:
+        Experiment.create(store_url, "cta", small())
+    assert lost == [True]
+    with pytest.raises(ConflictError, match="^experiment cta exists already$"):
+        Experiment.create(store_url, "cta", small())
+    assert verify(store_url, "cta").holds
+
+
+def test_a_registration_that_is_still_being_committed_when_it_is_tried_again(server: PostgresServer) -> None:
+    """The connection is lost, and the server is about to make what it was told to."""
+    url = server.new_schema()
+    store, engine = Store(url), engine_of(url)
+    content: dict[str, Any] = {}
+    step = ("cta", "{}", "digest", content, "{}", "2026-01-01T00:00:00.000000+00:00")
+    store.write(lambda tx: None)  # the tables
+    with ThreadPoolExecutor(1) as pool:
+        with engine.begin() as connection:
+            Writing(connection, False).create(*step)
+            again = pool.submit(store.write, lambda tx: tx.create(*step))
+            waits_for_a_lock(server)
+        again.result(timeout=20)
+    assert store.read(lambda view: view.names()) == ["cta"]
+    store.close()
+    engine.dispose()
+
+
+@pytest.mark.parametrize("level", ["repeatable read", "serializable"])
+def test_a_server_whose_transactions_are_of_another_kind(server: PostgresServer, level: str) -> None:
+    """A writer that has waited for another one goes on from what that one wrote."""
+    url = f"{server.new_schema()}%20-cdefault_transaction_isolation%3D{level.replace(' ', '%5C%20')}"
+    engine = engine_of(url)
+    with Experiment.create(url, "cta", small()) as experiment, ThreadPoolExecutor(1) as pool:
+        with engine.begin() as connection:
+            connection.execute(EXPERIMENTS.update().values(software="another"))
+            asked = pool.submit(experiment.ask)
+            waits_for_a_lock(server)
+        assert asked.result(timeout=20)[0].id == "1-1"
+    engine.dispose()
+
+
+def waits_for_a_lock(server: PostgresServer) -> None:
+    """Until somebody does."""
+    engine = engine_of(server.url)
+    deadline = time.monotonic() + 20
+    query = sql.text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+    while time.monotonic() < deadline:
+        with engine.begin() as connection:
+            if connection.execute(query).scalar():
+                break
+        time.sleep(0.02)
+    engine.dispose()
