@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -135,3 +136,27 @@ def test_no_range(store_url: str) -> None:
         refused: type[BandittoError] = InvalidArgument
         with pytest.raises(refused, match="^rewards: got no range, allowed: a range such as 0,1"):
             registration_of(bd.CertifiedElimination(arms=2, horizon=10**4, rho=0.2), rewards=(-math.inf, math.inf))
+
+
+def test_rewards_whose_sum_is_too_large(store_url: str) -> None:
+    """Each is finite, their sum is not: the last one is refused, and those before it can be corrected."""
+    with Experiment.create(store_url, "free", small(rewards=None)) as experiment:
+        tickets = experiment.ask(12).tickets
+        experiment.tell_many([(ticket.id, 1e308 if ticket.arm else 0.5) for ticket in tickets[1:]])
+        last = partial(experiment.tell, tickets[0].id, 0.5)
+        allowed = "^reward: got .* whose sum no float can hold, allowed: rewards whose sum is a finite number$"
+        unchanged(experiment, last, InvalidArgument, allowed)
+        for ticket in tickets[1:]:
+            experiment.correct(ticket.id, 0.5, "another unit")
+        assert last() == "recorded"
+        assert experiment.status().batch == 2
+        assert verify(store_url, "free").holds
+
+
+def test_totals_as_fractions(experiment: Experiment, store_url: str) -> None:
+    long: Any = Fraction(1, 10**5000)
+    third: Any = Fraction(1, 3)
+    refused = partial(experiment.tell_totals, 1, {"A": (6, long), "B": (6, 3)})
+    unchanged(experiment, refused, InvalidArgument, "^total: got a fraction that is too long")
+    assert experiment.tell_totals(1, {"A": (6, third), "B": (6, 3)}) == "recorded"
+    assert verify(store_url, "cta").decisions[0].totals == (1 / 3, 3.0)

@@ -14,6 +14,7 @@ from fractions import Fraction
 from banditto.errors import InvalidArgument
 
 _LARGEST = sys.float_info.max
+_LONGEST_BITS = 4096  # of a denominator; those of floats have at most 1075
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +61,8 @@ class RewardRange:
             raise InvalidArgument("total", total, allowed)
         if isinstance(total, float) and not math.isfinite(total):
             raise InvalidArgument("total", total, allowed)
+        if isinstance(total, Fraction) and total.denominator.bit_length() > _LONGEST_BITS:
+            raise InvalidArgument("total", "a fraction that is too long to be written out", allowed)
         value = Fraction(total)
         if self.bounded and not count * Fraction(self.low) <= value <= count * Fraction(self.high):
             raise InvalidArgument("total", total, f"the sum of {count} rewards, each {self.text()}")

@@ -86,7 +86,11 @@ class Registration:
 
     def total(self, exact: Fraction, count: int) -> float:
         """The total of `count` rewards in the policy's units, rounded once."""
-        return self.rewards.scaled(exact, count) if self.scales else float(exact)
+        try:
+            return self.rewards.scaled(exact, count) if self.scales else float(exact)
+        except OverflowError:
+            given = f"{count} rewards of one arm whose sum no float can hold"
+            raise InvalidArgument("reward", given, "rewards whose sum is a finite number") from None
 
     def to_json(self) -> str:
         """The canonical JSON: what the digest is taken of."""
