@@ -231,6 +231,20 @@ def test_a_missing_reward_is_replaced_exactly_and_a_late_one_excluded(experiment
     assert experiment.status().tickets == {"open": 0, "told": 100, "missing": 1, "late": 2}
 
 
+def test_late_rewards_among_those_that_complete_a_batch(experiment: Experiment, store_url: str) -> None:
+    """One call has a reward that comes too late and the last ones that count: the decision follows the latter."""
+    experiment.ask(12)
+    experiment.missing("1-5", "lost")
+    experiment.ask(1)
+    pairs = [("1-5-2", 0.5), *((f"1-{place}", 0.5) for place in range(1, 13))]
+    told = ["recorded"] * 5 + ["excluded"] + ["recorded"] * 7
+    assert experiment.tell_many(pairs) == told
+    assert experiment.status().batch == 2
+    found = verify(store_url, "cta")
+    assert found.holds, found.problem
+    assert found.decisions[0].totals == (3.0, 3.0)
+
+
 def test_a_stop_keeps_what_is_out(experiment: Experiment, store_url: str) -> None:
     experiment.ask(12)
     assert experiment.stop("harm") == "recorded"
