@@ -304,6 +304,7 @@ def test_a_writer_waits_for_another_program_that_holds_the_file(tmp_path: Path) 
             assert other.stdout.readline() == "held\n"
             begun = time.monotonic()
             assert experiment.status().events == 1  # readers do not wait
+            assert verify(url, "cta").holds  # nor do those who come only now
             assert time.monotonic() - begun < 0.5
             assert len(experiment.ask(2)) == 2
             assert time.monotonic() - begun > 0.9

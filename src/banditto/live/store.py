@@ -92,21 +92,33 @@ class Store:
         """Make the tables if there are none; upgrade those of an older version, refuse those of a newer one."""
         if self._ready:
             return
+        with self._engine.connect() as looking, looking.begin():  # who only looks does not wait for a writer
+            self._ready = _version(looking) == SCHEMA_VERSION
+        if self._ready:
+            return
         with self._engine.connect() as plain:
             connection = plain.execution_options(banditto_writes=True)
             with connection.begin():
                 if not self._sqlite:  # two processes may come at once
                     connection.execute(sql.text("SELECT pg_advisory_xact_lock(7061726974)"))
-                if not sql.inspect(connection).has_table(SCHEMA.name):
+                version = _version(connection)
+                if version is None:
                     metadata.create_all(connection)
                     connection.execute(SCHEMA.insert().values(version=SCHEMA_VERSION))
-                version = connection.execute(sql.select(SCHEMA.c.version)).scalar_one()
-                if version > SCHEMA_VERSION:
+                elif version > SCHEMA_VERSION:
                     other = f"{shown_url(self.url)} has tables of version {version}"
                     raise StoreError(f"{other}; this banditto reads {SCHEMA_VERSION}")
-                if version < SCHEMA_VERSION:
+                elif version < SCHEMA_VERSION:
                     upgrade(connection, version)
         self._ready = True
+
+
+def _version(connection: sql.Connection) -> int | None:
+    """The version of a store's tables; None if there are none."""
+    if not sql.inspect(connection).has_table(SCHEMA.name):
+        return None
+    version: int = connection.execute(sql.select(SCHEMA.c.version)).scalar_one()
+    return version
 
 
 def _before_fork() -> None:
