@@ -149,7 +149,8 @@ def _diverged(content: dict[str, Any]) -> str:
         for arm in one["means"]
     ]
     names = content["runs"]
-    header = ("arm", *(f"{what}, run {k}" for what in ("mean", "behind", "next pulls") for k in (1, 2)))
+    mean = "mean so far" if "so far" in found["thresholds"] else "mean"
+    header = ("arm", *(f"{what}, run {k}" for what in (mean, "behind", "next pulls") for k in (1, 2)))
     lines = [f"run 1 is {names[0]}, run 2 is {names[1]}; they differ after batch {found['batch']}", ""]
     lines += [text_table(header, rows), ""]
     lines += [f"{name}: {value}" for name, value in found["thresholds"].items()]

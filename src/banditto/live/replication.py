@@ -32,9 +32,9 @@ class Toss(NamedTuple):
 
 
 class Side(NamedTuple):
-    """What one run saw in a batch, and what it did then."""
+    """What one run saw after a batch, and what it did then."""
 
-    means: dict[str, float]  # of the batch's rewards, in the policy's units
+    means: dict[str, float]  # of the rewards that the policy compares (the batch's, or all so far), in its units
     behind: dict[str, float]  # how far each arm was behind the best
     next_pulls: dict[str, int]
 
@@ -160,7 +160,7 @@ def explained(registration: Registration, one: Sequence[Decision], two: Sequence
         thresholds=first.thresholds,
         cuts=first.cuts,
         coins=first.coins,
-        sides=(_side(registration, one[-1]), _side(registration, two[-1])),
+        sides=(first.side, behind(registration, two).side),
     )
 
 
@@ -171,6 +171,7 @@ class Behind(NamedTuple):
     cuts: dict[str, float]
     coins: tuple[Toss, ...]
     side: Side
+    so_far: bool  # whether the policy compares all rewards so far, or those of the batch alone
 
 
 def behind(registration: Registration, decisions: Sequence[Decision]) -> Behind:
@@ -186,11 +187,14 @@ def behind(registration: Registration, decisions: Sequence[Decision]) -> Behind:
         if spent < registration.protocol.horizon:  # pulls that end the horizon decide nothing
             state = policy.decide(state, np.array([decision.totals], dtype=np.float64), coins)
     batch = decisions[-1].batch
-    rows = policy.describe().to_dict()["batches"]
+    description = policy.describe()
+    rows = description.to_dict()["batches"]
     row = rows[batch - 1] if batch <= len(rows) else {}
+    so_far = "so far" in description.header
     tosses = tuple(coins.tosses)
     thresholds = {name: value for name, value in row.items() if value != ""}
-    return Behind(thresholds, _cuts(row, tosses), tosses, _side(registration, decisions[-1]))
+    side = _side(registration, decisions if so_far else decisions[-1:])
+    return Behind(thresholds, _cuts(row, tosses), tosses, side, so_far)
 
 
 def _cuts(row: dict[str, Any], tosses: Sequence[Toss]) -> dict[str, float]:
@@ -203,13 +207,13 @@ def _cuts(row: dict[str, Any], tosses: Sequence[Toss]) -> dict[str, float]:
     return found
 
 
-def _side(registration: Registration, decision: Decision) -> Side:
-    names = registration.arm_names
+def _side(registration: Registration, decisions: Sequence[Decision]) -> Side:
+    names, last = registration.arm_names, decisions[-1]
     means = {
-        names[arm]: total / count
-        for arm, (total, count) in enumerate(zip(decision.totals, decision.counts, strict=True))
+        names[arm]: sum(seen.totals[arm] for seen in decisions) / sum(seen.counts[arm] for seen in decisions)
+        for arm, count in enumerate(last.counts)
         if count
     }
     best = max(means.values())
-    pulls = {names[arm]: count for arm, count in enumerate(decision.next_pulls) if count}
+    pulls = {names[arm]: count for arm, count in enumerate(last.next_pulls) if count}
     return Side(means, {name: best - mean for name, mean in means.items()}, pulls)

@@ -127,18 +127,19 @@ def _adaptations(found: Verification, registration: Registration) -> list[str]:
             (
                 names[arm],
                 f"{count:,}",
-                short(total / count),
+                short(numbers.side.means[names[arm]]),
                 short(numbers.side.behind[names[arm]]),
                 _next(decision, arm),
             )
-            for arm, (count, total) in enumerate(zip(decision.counts, decision.totals, strict=True))
+            for arm, count in enumerate(decision.counts)
             if count
         ]
+        mean = "mean of all batches so far" if numbers.so_far else "mean"
         cuts = ", ".join(f"{key} at {short(value)}" for key, value in numbers.cuts.items())
         tosses = ", ".join(f"{toss.purpose} {toss.value:.6f}" for toss in numbers.coins[:6])
         parts += [
             page.paragraph(f"Batch {decision.batch}, decided {_moment(decision.time)} (event {decision.event})."),
-            page.table(("arm", "rewards", "mean", "behind the best", "pulls in the next batch"), rows),
+            page.table(("arm", "rewards", mean, "behind the best", "pulls in the next batch"), rows),
             page.paragraph(f"Cuts: {cuts or 'none'}. Coins: {tosses or 'none'}.", "soft"),
         ]
     return parts
