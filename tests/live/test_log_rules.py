@@ -1,0 +1,135 @@
+"""Each rule of a log, one by one: an event that breaks it is refused though hashes and tables might fit it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from banditto.errors import BandittoError
+from banditto.live.events import Event, canonical
+from banditto.live.experiment import Experiment
+from banditto.live.progress import LogError
+from banditto.live.replay import Replay, replayed
+from banditto.live.rows import Reading
+from banditto.live.verification import verify
+from tests.live.worlds import registration_of, small, small_policy
+
+Line = tuple[str, dict[str, Any]]
+ARMS = [arm for _, arm in Replay(small()).progress.slots(12)]
+
+
+def asked(first: int, last: int, request: str = "r") -> Line:
+    slots = [[position, 0, ARMS[position]] for position in range(first, last)]
+    return "ask", {"batch": 1, "slots": slots, "request": request}
+
+
+def told(*positions: int, reward: object = 0.5, kind: str = "tell") -> Line:
+    return kind, {"rewards": [[1, position, 0, reward] for position in positions]}
+
+
+def corrected(position: int, before: object, after: object, reason: object = "typo") -> Line:
+    return "correct", {"ticket": [1, position, 0], "before": before, "after": after, "reason": reason}
+
+
+def lost(position: int, reason: object = "lost") -> Line:
+    return "missing", {"ticket": [1, position, 0], "reason": reason}
+
+
+def totals(sums: list[str], batch: int = 1, counts: tuple[int, ...] = (6, 6)) -> Line:
+    return "totals", {"batch": batch, "counts": list(counts), "sums": sums}
+
+
+def stopped(reason: object = "enough") -> Line:
+    return "stop", {"reason": reason}
+
+
+DECIDED: Line = ("decide", {"batch": 1, "counts": [6, 6], "sums": ["3/1", "3/1"], "totals": [], "next": []})
+TWO = [asked(0, 2)]
+BAD: list[tuple[str, list[Line], Line]] = [
+    ("not the next ones", [], asked(1, 3)),
+    ("not the next ones", [], asked(0, 0)),
+    ("not the next ones", TWO, asked(2, 4)),  # the same request again
+    ("not the next ones", [stopped()], asked(0, 2)),
+    ("not the next ones", [*TWO, lost(0)], asked(2, 4, "s")),  # one that was lost comes first
+    ("not the next ones", [], ("ask", {"batch": 1, "slots": [[0, 0, 1 - ARMS[0]]], "request": "r"})),
+    ("1-3 is not open", TWO, told(2)),
+    ("1-1 is not open", TWO, told(0, 0)),
+    ("reward: got 1.5", TWO, told(0, reward=1.5)),
+    ("reward: got 1", TWO, told(0, reward="1")),
+    ("1-1 is not missing", TWO, told(0, kind="late")),
+    ("reward: got -1", [*TWO, lost(0)], told(0, reward=-1, kind="late")),
+    ("1-1 is not open", [*TWO, lost(0)], told(0)),
+    ("1-1 is not open", [*TWO, told(0)], lost(0)),
+    ("1-1 is not told", TWO, corrected(0, 0.5, 0.25)),
+    ("was not there", [*TWO, told(0)], corrected(0, 0.75, 0.25)),
+    ("reward: got 2", [*TWO, told(0)], corrected(0, 0.5, 2)),
+    ("no text", [*TWO, told(0)], corrected(0, 0.5, 0.25, reason=5)),
+    ("no text", TWO, lost(0, reason=None)),
+    ("no text", [], stopped(reason=["x"])),
+    ("a stop after the end", [stopped()], stopped()),
+    ("totals of another batch", [], totals(["3/1", "3/1"], batch=2)),
+    ("totals of another batch", [], totals(["1/1", "3/1"], counts=(2, 6))),
+    ("totals of another batch", TWO, totals(["3/1", "3/1"])),
+    ("totals of another batch", [stopped()], totals(["3/1", "3/1"])),
+    ("total: got 7", [], totals(["7/1", "3/1"])),
+    ("a decision before the last reward", TWO, DECIDED),
+    ("a decision that was due", [totals(["3/1", "3/1"])], stopped()),
+    ("a decision that was due", [asked(0, 12), told(*range(12))], stopped()),
+    ("does not take", [totals(["3/1", "3/1"])], DECIDED),
+    ("another shape", [], ("stop", {"reason": "x", "more": 1})),
+    ("another shape", [], ("apply", {"reason": "x"})),
+]
+
+
+@pytest.mark.parametrize(("problem", "before", "bad"), BAD)
+def test_what_does_not_follow_is_refused(problem: str, before: list[Line], bad: Line) -> None:
+    replay = Replay(small())
+    for number, (kind, content) in enumerate(before, 2):
+        replay.apply(Event(number, kind, "t", canonical(content), ""))
+    with pytest.raises(BandittoError, match=problem):  # `replayed` says of each which event it is
+        replay.apply(Event(99, bad[0], "t", canonical(bad[1]), ""))
+
+
+def test_one_experiment_does_not_see_another(store_url: str) -> None:
+    """Two of one registration in one store, at different places: nothing of one is the other's."""
+    with (
+        Experiment.create(store_url, "one", small()) as one,
+        Experiment.create(store_url, "two", small()) as two,
+    ):
+        first = one.ask(12, "r")
+        one.tell_many([(ticket.id, 0.5) for ticket in first])  # decided
+        one.ask(3, "s")
+        assert [ticket.id for ticket in two.ask(2, "r")] == ["1-1", "1-2"]
+        assert two.status().batch == 1
+        assert [line.id for line in two.pending()] == ["1-1", "1-2"]
+        assert two.status().tickets == {"open": 2, "told": 0, "missing": 0, "late": 0}
+        assert two.tell("1-1", 0.75) == "recorded"
+        two.missing("1-2", "lost")
+        assert one.status().tickets == {"open": 3, "told": 12, "missing": 0, "late": 0}
+        assert one.tell("1-1", 0.5) == "repeated"
+        two.tell_many([(ticket.id, 0.25) for ticket in two.ask(11)])
+        assert (one.status().batch, two.status().batch) == (2, 2)
+        with pytest.raises(LogError):
+            one._store.read(swapped)
+
+
+def swapped(view: Reading) -> None:
+    """One experiment's log under the row of the other."""
+    one, two = view.find("one"), view.find("two")
+    assert one is not None
+    assert two is not None
+    for _ in replayed(view, dict(one) | {"id": two["id"]}):
+        pass
+
+
+def test_a_long_list_of_rewards_is_told_whole(store_url: str) -> None:
+    """More than one statement of SQL looks up."""
+    made = registration_of(small_policy(10**5), rewards=(0.0, 1.0))
+    with Experiment.create(store_url, "long", made) as experiment:
+        while (status := experiment.status()).batch == 1 or sum(status.plan.values()) < 1500:
+            experiment.tell_totals(status.batch, {arm: (n, n / 2) for arm, n in status.plan.items()})
+        tickets = experiment.ask(1500).tickets
+        assert set(experiment.tell_many([(ticket.id, 0.5) for ticket in tickets])) == {"recorded"}
+        assert experiment.status().tickets["told"] == 1500
+    assert verify(store_url, "long").holds
