@@ -14,7 +14,7 @@ import sqlalchemy as sql
 from banditto.errors import ConflictError
 from banditto.live.connecting import engine_of
 from banditto.live.experiment import Experiment
-from banditto.live.rows import Writing
+from banditto.live.rows import Writing, now
 from banditto.live.store import Store
 from banditto.live.tables import EXPERIMENTS
 from banditto.live.verification import verify
@@ -108,6 +108,22 @@ def test_a_server_whose_transactions_are_of_another_kind(server: PostgresServer,
             asked = pool.submit(experiment.ask)
             waits_for_a_lock(server)
         assert asked.result(timeout=20)[0].id == "1-1"
+    engine.dispose()
+
+
+def test_the_time_of_a_step_is_after_the_wait_for_others(store_url: str) -> None:
+    """Otherwise the log of several writers would go back in time."""
+    engine = engine_of(store_url)
+    with Experiment.create(store_url, "cta", small()) as experiment, ThreadPoolExecutor(1) as pool:
+        with engine.connect() as plain:
+            connection = plain.execution_options(banditto_writes=True)
+            with connection.begin():
+                connection.execute(EXPERIMENTS.update().values(software="another"))
+                asked = pool.submit(experiment.ask)
+                time.sleep(0.3)
+                released = now()
+        asked.result(timeout=20)
+        assert experiment.pending()[0].issued > released
     engine.dispose()
 
 
