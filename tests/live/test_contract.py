@@ -198,6 +198,7 @@ def test_corrections_until_the_batch_is_decided(experiment: Experiment, store_ur
     for reason in reasons:
         unchanged(experiment, partial(experiment.correct, "1-1", 0.5, reason), InvalidArgument, "^reason: got")
     experiment.tell_many([(f"1-{place}", 0.5) for place in range(2, 13)])
+    assert experiment.correct("1-1", 0.75, "typo") == "repeated"  # sent again because its answer was lost
     decided = "^ticket 1-1 is of batch 1, which is decided$"
     unchanged(experiment, lambda: experiment.correct("1-1", 0.5, "typo"), ConflictError, decided)
     decision = verify(store_url, "cta").decisions[0]

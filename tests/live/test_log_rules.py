@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from banditto.errors import BandittoError
 from banditto.live.events import Event, canonical
 from banditto.live.experiment import Experiment
+from banditto.live.exporting import export, read_log
 from banditto.live.progress import LogError
 from banditto.live.replay import Replay, replayed
 from banditto.live.rows import Reading
@@ -133,3 +136,22 @@ def test_a_long_list_of_rewards_is_told_whole(store_url: str) -> None:
         assert set(experiment.tell_many([(ticket.id, 0.5) for ticket in tickets])) == {"recorded"}
         assert experiment.status().tickets["told"] == 1500
     assert verify(store_url, "long").holds
+
+
+def test_an_export_has_every_ticket_as_it_stands(store_url: str) -> None:
+    with Experiment.create(store_url, "cta", small()) as experiment:
+        experiment.ask(4)
+        experiment.tell_many([("1-1", 0.5), ("1-2", 1.0)])
+        experiment.correct("1-2", 0.25, "typo")
+        for ticket in ("1-3", "1-4"):
+            experiment.missing(ticket, "lost")
+        experiment.tell("1-3", 0.75)
+        experiment.ask(1)
+    rows = csv.DictReader(io.StringIO(export(read_log(store_url, "cta"), "csv").decode()))
+    assert [(row["ticket"], row["status"], row["reward"], row["reason"]) for row in rows] == [
+        ("1-1", "told", "0.5", ""),
+        ("1-2", "told", "0.25", "typo"),
+        ("1-3", "late", "0.75", "lost"),
+        ("1-4", "missing", "", "lost"),
+        ("1-3-2", "open", "", ""),
+    ]

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -125,6 +126,16 @@ def test_the_time_of_a_step_is_after_the_wait_for_others(store_url: str) -> None
         asked.result(timeout=20)
         assert experiment.pending()[0].issued > released
     engine.dispose()
+
+
+def test_what_is_committed_to_sqlite_is_on_disk(tmp_path: Path) -> None:
+    """No test can cut the power: at least the settings are those that are promised."""
+    store = Store(f"sqlite:///{tmp_path}/x.db")
+    with store._engine.connect() as connection:
+        names = ("journal_mode", "synchronous")
+        found = [connection.execute(sql.text(f"PRAGMA {name}")).scalar() for name in names]
+    store.close()
+    assert found == ["wal", 2]  # 2 is FULL
 
 
 def waits_for_a_lock(server: PostgresServer) -> None:

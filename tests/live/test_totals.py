@@ -118,6 +118,22 @@ def test_reward_ranges(store_url: str, low: float, high: float) -> None:
         assert verify(store_url, "scaled").decisions[0].totals == (0.0, 8.0)
 
 
+def test_scaled_totals_are_rounded_once(store_url: str) -> None:
+    """Sums in floats, or a share of the range for each reward, would be rounded several times."""
+    low, high = 0.1, 0.7
+    made = registration_of(bd.ExploreThenCommit(arms=2, horizon=200, rho=0.3, gap=0.5), rewards=(low, high))
+    sums, steps = [Fraction(0), Fraction(0)], [Fraction(0), Fraction(0)]
+    with Experiment.create(store_url, "scaled", made) as experiment:
+        for place, ticket in enumerate(experiment.ask(16)):
+            reward = low + 0.01 * place
+            experiment.tell(ticket.id, reward)
+            sums[ticket.arm] += (Fraction(reward) - Fraction(low)) / (Fraction(high) - Fraction(low))
+            steps[ticket.arm] += Fraction(reward)
+    expected = tuple(float(total) for total in sums)
+    assert expected != tuple((float(total) - 8 * low) / (high - low) for total in steps)
+    assert verify(store_url, "scaled").decisions[0].totals == expected
+
+
 def test_a_range_is_a_check_for_a_policy_with_a_sigma_of_its_own(store_url: str) -> None:
     with Experiment.create(store_url, "unscaled", small(rewards=(10, 30))) as experiment:
         with pytest.raises(InvalidArgument, match="^reward: got .*, allowed: a number from 10 to 30"):
