@@ -15,7 +15,7 @@ import sqlalchemy as sql
 from banditto.errors import ConflictError
 from banditto.live.connecting import engine_of
 from banditto.live.experiment import Experiment
-from banditto.live.rows import Writing, now
+from banditto.live.rows import Reading, Writing, now
 from banditto.live.store import Store
 from banditto.live.tables import EXPERIMENTS
 from banditto.live.verification import verify
@@ -126,6 +126,21 @@ def test_the_time_of_a_step_is_after_the_wait_for_others(store_url: str) -> None
         asked.result(timeout=20)
         assert experiment.pending()[0].issued > released
     engine.dispose()
+
+
+def test_who_looks_sees_one_state(store_url: str) -> None:
+    """What is written while somebody reads is not half of what he sees."""
+    with Experiment.create(store_url, "cta", small()) as experiment:
+        store = Store(store_url)
+
+        def look(view: Reading) -> bool:
+            before = view.find("cta")
+            experiment.ask(3)
+            return view.find("cta") == before and not view.count_tickets(1)
+
+        assert store.read(look)
+        store.close()
+        assert experiment.status().tickets["open"] == 3
 
 
 def test_what_is_committed_to_sqlite_is_on_disk(tmp_path: Path) -> None:
