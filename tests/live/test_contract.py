@@ -261,6 +261,18 @@ def test_a_stop_keeps_what_is_out(experiment: Experiment, store_url: str) -> Non
     assert verify(store_url, "cta").decisions == ()
 
 
+def test_the_last_reward_after_a_stop_decides_nothing(experiment: Experiment, store_url: str) -> None:
+    experiment.ask(12)
+    experiment.stop("harm")
+    assert set(experiment.tell_many([(f"1-{place}", 0.5) for place in range(1, 13)])) == {"recorded"}
+    status = experiment.status()
+    assert (status.state, status.batch, status.told) == ("stopped", 1, {"A": 6, "B": 6})
+    assert experiment.correct("1-1", 0.25, "typo") == "recorded"
+    found = verify(store_url, "cta")
+    assert found.holds, found.problem
+    assert found.decisions == ()
+
+
 def test_pending_and_status(experiment: Experiment) -> None:
     experiment.ask(3)
     experiment.tell("1-2", 0.5)
