@@ -35,7 +35,7 @@ def status(name: Name, store: StoreOption = None, as_json: parameters.Json = Fal
         found = experiment.status()
     rows = [
         ("state", found.state),
-        ("batch", str(found.batch)),
+        ("batches", f"{found.batch - 1}, all decided") if found.state == "finished" else ("batch", str(found.batch)),
         ("pulls decided", f"{found.spent:,} of {found.horizon:,}"),
     ]
     rows += [(f"arm {arm}", f"{found.told[arm]:,} of {pulls:,} rewards") for arm, pulls in found.plan.items()]

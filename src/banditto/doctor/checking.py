@@ -76,13 +76,15 @@ def _golden() -> tuple[bool, str]:
 def _store(url: str) -> tuple[bool, str]:
     if find_spec("sqlalchemy") is None:
         return False, "SQLAlchemy is not installed: pip install 'banditto[live]'"
-    from banditto.live.store import Store
+    from banditto.live.store import NoStore, Store
     from banditto.live.verification import verify
 
     store = Store(url)
     try:
-        store.write(lambda tx: tx.try_writing())  # takes the write lock and gives it back
         names = store.read(lambda view: view.names())
+        store.write(lambda tx: tx.try_writing())  # takes the write lock and gives it back
+    except NoStore:
+        return True, "it can be reached, and has no experiments yet"
     finally:
         store.close()
     for name in names:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from banditto.errors import ConflictError, InvalidArgument
 
 ALLOWED = "sqlite:///FILE or postgresql://USER@HOST/DATABASE"
+OURS = "banditto_schema"  # the table by which a store is known
 BUSY_SECONDS = 30.0  # how long a step waits for other writers, or for a server that is starting again
 # What drivers say when the same step may work a moment later. A wrong password or database is not among them.
 _PASSING = (
@@ -41,7 +44,9 @@ def engine_of(url: str) -> sql.Engine:
         raise InvalidArgument("store", shown_url(url), f"{ALLOWED}, with %40 for an @ in a password")
     if parsed.drivername == "postgresql+psycopg":
         # whatever a database's default is: a writer that waited for another one must see what that one wrote
-        return sql.create_engine(parsed, pool_pre_ping=False, isolation_level="READ COMMITTED")
+        engine = sql.create_engine(parsed, pool_pre_ping=False, isolation_level="READ COMMITTED")
+        sql.event.listen(engine, "connect", _set_up_postgresql)
+        return engine
     if parsed.drivername != "sqlite" or parsed.database in (None, "", ":memory:"):
         raise InvalidArgument("store", shown_url(url), ALLOWED)
     if parsed.query:  # such as mode=ro, which the driver would leave aside with a warning
@@ -49,10 +54,33 @@ def engine_of(url: str) -> sql.Engine:
     path = Path(str(parsed.database))
     if not path.parent.is_dir() or path.is_dir():
         raise InvalidArgument("store", shown_url(url), "a file in a folder that exists")
-    engine = sql.create_engine(parsed, connect_args={"timeout": BUSY_SECONDS, "isolation_level": None})
+    if path.exists() and not (writable(path) and writable(path.parent)):  # an auditor's copy
+        engine = sql.create_engine(parsed, creator=lambda: _only_read(path))
+    else:
+        engine = sql.create_engine(parsed, connect_args={"timeout": BUSY_SECONDS, "isolation_level": None})
     sql.event.listen(engine, "connect", _set_up_sqlite)
     sql.event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def writable(path: Path) -> bool:
+    """Whether this user may write there."""
+    return os.access(path, os.W_OK)
+
+
+def _only_read(path: Path) -> sqlite3.Connection:
+    """SQLite would write beside a file that it only reads, unless it is told that nobody else can write either."""
+    log = path.with_name(f"{path.name}-wal")
+    mode = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"  # the second would not read the log
+    address = f"{path.resolve().as_uri()}?{mode}"
+    return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+
+
+def _set_up_postgresql(connection: Any, record: object) -> None:
+    """What was answered stays, whatever the server's default is; one that waits for more than its disk still does."""
+    setting = "'synchronous_commit'"
+    connection.execute(f"SELECT set_config({setting}, 'on', false) WHERE current_setting({setting}) = 'off'")
+    connection.commit()
 
 
 def _set_up_sqlite(connection: Any, record: object) -> None:
@@ -60,7 +88,9 @@ def _set_up_sqlite(connection: Any, record: object) -> None:
     # a damaged byte must not keep `verify` from reading the row and saying so
     connection.text_factory = lambda content: content.decode("utf-8", "surrogateescape")
     cursor = connection.cursor()
-    cursor.execute("PRAGMA journal_mode=WAL")
+    names = {row[0] for row in cursor.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if not names or OURS in names:  # how another program's database is written is not for us to change
+        cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute("PRAGMA synchronous=FULL")
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.close()

@@ -27,7 +27,7 @@ from banditto.live.progress import Progress, Ticket
 from banditto.live.registration import Registration, registered
 from banditto.live.rows import Reading, Row, Writing, now
 from banditto.live.steps import Step
-from banditto.live.store import Store
+from banditto.live.store import NoStore, Store
 from banditto.live.totals import Totals
 from banditto.protocol import Protocol
 from banditto.version import __version__
@@ -71,8 +71,12 @@ class Experiment(AbstractContextManager["Experiment"]):
         wanted = registered(protocol) if isinstance(protocol, Protocol) else protocol
         store = Store(url)
         try:
-            new = wanted is not None and not store.exists()
-            row, others = (None, []) if new else store.read(lambda view: (view.find(name), view.names()))
+            try:
+                row, others = store.read(lambda view: (view.find(name), view.names()))
+            except NoStore:
+                if wanted is None:
+                    raise
+                row, others = None, []
             if row is not None:
                 found = _registered(row["registration"], name)
                 # a protocol alone says nothing about names and rewards

@@ -203,7 +203,8 @@ def _cuts(row: dict[str, Any], tosses: Sequence[Toss]) -> dict[str, float]:
     for purpose, low, high in (("threshold", "low", "high"), ("commit", "commit low", "commit high")):
         values = [toss.value for toss in tosses if toss.purpose == purpose]
         if values and isinstance(row.get(low), int | float) and isinstance(row.get(high), int | float):
-            found[purpose] = row[low] + values[0] * (row[high] - row[low])
+            cut = row[low] + values[0] * (row[high] - row[low])
+            found[purpose] = float(f"{cut:.5g}")  # the ends are written with six digits
     return found
 
 

@@ -22,8 +22,13 @@ from banditto.live.tables import SCHEMA, SCHEMA_VERSION, metadata, upgrade
 
 T = TypeVar("T")
 FIRST_SECONDS = 5.0
+NO_TABLES = "a store of experiments; this one has no tables of them"
 _STORES: WeakSet[Store] = WeakSet()
 _INHERITED: list[sql.Engine] = []  # of the process that this one was forked from
+
+
+class NoStore(InvalidArgument):
+    """There is nothing yet where experiments should be."""
 
 
 class Store:
@@ -51,21 +56,23 @@ class Store:
 
         A step that was committed just before may run twice: steps look first whether they were done.
         """
-        return self._run(lambda connection: step(Writing(connection, self._sqlite)), banditto_writes=True)
+        return self._run(lambda connection: step(Writing(connection, self._sqlite)), True, banditto_writes=True)
 
     def read(self, look: Callable[[Reading], T]) -> T:
         """Look at one consistent state, from the beginning again if the connection was lost."""
         if not self.exists():  # a typing error must not leave a new file behind
-            raise InvalidArgument("store", shown_url(self.url), "a file that exists")
+            raise NoStore("store", shown_url(self.url), "a file that exists")
+        if self._sqlite and not Path(str(self._engine.url.database)).stat().st_size:  # SQLite would begin to fill it
+            raise NoStore("store", shown_url(self.url), NO_TABLES)
         options = {} if self._sqlite else {"isolation_level": "REPEATABLE READ"}
-        return self._run(lambda connection: look(Reading(connection)), **options)
+        return self._run(lambda connection: look(Reading(connection)), False, **options)
 
-    def _run(self, act: Callable[[sql.Connection], T], **options: Any) -> T:
+    def _run(self, act: Callable[[sql.Connection], T], makes: bool, **options: Any) -> T:
         deadline = time.monotonic() + BUSY_SECONDS
         while True:
             self._own()
             try:
-                self._prepare()
+                self._prepare(makes)
                 with self._engine.connect() as plain:
                     connection = plain.execution_options(**options)
                     with connection.begin():
@@ -88,12 +95,15 @@ class Store:
             _INHERITED.append(self._engine)  # to close what another thread was using would close it over there
             self._engine, self._process = engine_of(self.url), os.getpid()
 
-    def _prepare(self) -> None:
+    def _prepare(self, makes: bool) -> None:
         """Make the tables if there are none; upgrade those of an older version, refuse those of a newer one."""
         if self._ready:
             return
         with self._engine.connect() as looking, looking.begin():  # who only looks does not wait for a writer
-            self._ready = _version(looking) == SCHEMA_VERSION
+            version = _version(looking)
+        if version is None and not makes:  # it may be another program's database: who only looks leaves it alone
+            raise NoStore("store", shown_url(self.url), NO_TABLES)
+        self._ready = version == SCHEMA_VERSION
         if self._ready:
             return
         with self._engine.connect() as plain:

@@ -10,12 +10,14 @@ from collections.abc import Callable
 
 import sqlalchemy as sql
 
+from banditto.live.connecting import OURS
+
 SCHEMA_VERSION = 2
 
 metadata = sql.MetaData()
 _BIG = sql.BigInteger().with_variant(sql.Integer(), "sqlite")
 
-SCHEMA = sql.Table("banditto_schema", metadata, sql.Column("version", sql.Integer, primary_key=True))
+SCHEMA = sql.Table(OURS, metadata, sql.Column("version", sql.Integer, primary_key=True))
 
 EXPERIMENTS = sql.Table(
     "banditto_experiment",

@@ -18,6 +18,7 @@ from banditto.live.registration import Registration
 from banditto.live.replay import Decision
 from banditto.live.replication import behind
 from banditto.live.verification import Verification
+from banditto.policy import PlacedPolicy
 from banditto.report import page
 from banditto.text import short
 
@@ -121,6 +122,9 @@ def _adaptations(found: Verification, registration: Registration) -> list[str]:
     if registration.scales and (ends.low, ends.high) != (0, 1):
         units = f"(reward - {ends.low:g}) / ({ends.high:g} - {ends.low:g})"
         parts.append(page.paragraph(f"Means and cuts here are those that the policy sees, of {units}.", "soft"))
+    if isinstance(registration.policy(), PlacedPolicy):
+        own = "This policy compares least-squares values, of all arms' rewards; the means here are each arm's own."
+        parts.append(page.paragraph(own, "soft"))
     for place, decision in enumerate(found.decisions):
         numbers = behind(registration, found.decisions[: place + 1])
         rows = [
