@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from types import TracebackType
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from banditto.exact import integer
 from banditto.live.answers import Answer, ExperimentStatus, Pending, Told
 from banditto.live.checks import LONGEST_TEXT, checked_name, checked_text, moment_before, plain
 from banditto.live.connecting import StoreError
-from banditto.live.course import Course
+from banditto.live.course import Course, Stage
 from banditto.live.progress import Progress, Ticket
 from banditto.live.registration import Registration, registered
 from banditto.live.rows import Reading, Row, Writing, now
@@ -37,6 +37,14 @@ MOST_TICKETS = 10_000
 SOFTWARE = {"banditto": __version__, "numpy": np.__version__, "python": platform.python_version()}
 
 
+class Seen(NamedTuple):
+    """What this process has met last: hashes, since a store that was restored may come to the same numbers again."""
+
+    head: str
+    decision: str  # the hash of the last one; empty before the first
+    stage: Stage  # the one after that decision
+
+
 class Experiment(AbstractContextManager["Experiment"]):
     """A live run. Any number of processes may open the same one."""
 
@@ -44,7 +52,7 @@ class Experiment(AbstractContextManager["Experiment"]):
         self.name, self.registration = name, registration
         self._store = store
         self._course = Course(registration)
-        self._seen = ("", self._course.start())  # the last decision that this process has met, and the stage after it
+        self._seen = Seen("", "", self._course.start())
 
     # -- opening -------------------------------------------------------------------------------------------------------
 
@@ -56,7 +64,7 @@ class Experiment(AbstractContextManager["Experiment"]):
         made = cls(store, name, registration)
         text, digest = registration.to_json(), registration.digest
         content = {"registration": json.loads(text), "digest": digest, "name": name}
-        progress, moment = Progress.start(made._seen[1]).to_json(), now()
+        progress, moment = Progress.start(made._seen.stage).to_json(), now()
         try:
             store.write(lambda tx: tx.create(name, text, digest, content, progress, moment))
         except BaseException:
@@ -172,7 +180,8 @@ class Experiment(AbstractContextManager["Experiment"]):
         row = view.find(self.name)
         if row is None:
             raise ConflictError(f"experiment {self.name} is gone")
-        return row, self._progress(view, row), view.count_tickets(row["id"])
+        progress, self._seen = self._progress(view, row)
+        return row, progress, view.count_tickets(row["id"])
 
     def pending(self, older_than: float | timedelta | None = None, most: int = 1000) -> list[Pending]:
         """Tickets without a reward, the oldest first; with `older_than` those that have waited so many seconds."""
@@ -194,27 +203,32 @@ class Experiment(AbstractContextManager["Experiment"]):
     # -- inside --------------------------------------------------------------------------------------------------------
 
     def _write(self, act: Callable[[Step], T]) -> T:
-        return self._store.write(lambda tx: act(self._step(tx)))
+        answer, self._seen = self._store.write(lambda tx: self._stepped(tx, act))
+        return answer
 
-    def _step(self, tx: Writing) -> Step:
+    def _stepped(self, tx: Writing, act: Callable[[Step], T]) -> tuple[T, Seen]:
         row = tx.locked(self.name)
         if row is None or row["digest"] != self.registration.digest:
             raise ConflictError(f"experiment {self.name} is gone, or another one has its name")
-        step = Step(tx, row, self._progress(tx, row), self.registration, self._course)
+        progress, seen = self._progress(tx, row)
+        step = Step(tx, row, progress, self.registration, self._course)
         software = json.dumps(SOFTWARE)
         if row["software"] != software:
             step.written_by(software, SOFTWARE)
-        return step
+        answer = act(step)
+        stage = step.progress.stage
+        return answer, Seen(step.head, seen.decision if stage is seen.stage else step.head, stage)
 
-    def _progress(self, view: Reading, row: Row) -> Progress:
-        last = view.last_decision(row["id"])  # not the batch's number: a store that was restored may come to it again
-        seen, stage = self._seen  # looked at once: threads may share this object
-        if last != seen:
-            stage = self._course.start()
-            for event in view.decisions(row["id"]):  # of other processes, or of an earlier life of this one
-                stage = self._course.after(stage, [float.fromhex(total) for total in event.content["totals"]])
-            self._seen = (last, stage)
-        return Progress.from_dict(json.loads(row["progress"]), stage)
+    def _progress(self, view: Reading, row: Row) -> tuple[Progress, Seen]:
+        seen = self._seen  # looked at once: threads may share this object
+        if row["head"] != seen.head:
+            last, stage = view.last_decision(row["id"]), seen.stage
+            if last != seen.decision:
+                stage = self._course.start()
+                for event in view.decisions(row["id"]):  # of other processes, or of an earlier life of this one
+                    stage = self._course.after(stage, [float.fromhex(total) for total in event.content["totals"]])
+            seen = Seen(row["head"], last, stage)
+        return Progress.from_dict(json.loads(row["progress"]), seen.stage), seen
 
 
 def _registered(text: str, name: str) -> Registration:

@@ -17,7 +17,7 @@ from banditto.engine.blocks import Progress
 from banditto.errors import ConflictError, InvalidArgument
 from banditto.live.events import FIRST_HASH, Event, Kind, following
 from banditto.live.progress import Ticket
-from banditto.live.tables import EVENTS, EXPERIMENTS, REQUESTS, TICKETS
+from banditto.live.tables import DECISIONS, EVENTS, EXPERIMENTS, OPEN, REQUESTS, TICKETS
 
 Row = Mapping[Any, Any]  # a line of a table, by the names of its columns
 _CHUNK = 400  # rows of one statement: SQLite has a limit on what a statement may name
@@ -70,12 +70,12 @@ class Reading:
     def decisions(self, experiment: int) -> list[Event]:
         """The decisions so far: few."""
         columns = (EVENTS.c.number, EVENTS.c.kind, EVENTS.c.time, EVENTS.c.body, EVENTS.c.hash)
-        query = sql.select(*columns).where(EVENTS.c.experiment == experiment, EVENTS.c.kind == "decide")
+        query = sql.select(*columns).where(EVENTS.c.experiment == experiment, DECISIONS)
         return [Event(*row) for row in self._connection.execute(query.order_by(EVENTS.c.number))]
 
     def last_decision(self, experiment: int) -> str:
         """The hash of the last decision; empty before the first."""
-        query = sql.select(EVENTS.c.hash).where(EVENTS.c.experiment == experiment, EVENTS.c.kind == "decide")
+        query = sql.select(EVENTS.c.hash).where(EVENTS.c.experiment == experiment, DECISIONS)
         found: str | None = self._connection.execute(query.order_by(EVENTS.c.number.desc()).limit(1)).scalar()
         return found or ""
 
@@ -102,7 +102,7 @@ class Reading:
 
     def open_tickets(self, experiment: int, before: str | None, most: int) -> list[Row]:
         """Tickets without a reward, the oldest first."""
-        query = sql.select(TICKETS).where(TICKETS.c.experiment == experiment, TICKETS.c.status == "open")
+        query = sql.select(TICKETS).where(TICKETS.c.experiment == experiment, OPEN)
         if before is not None:
             query = query.where(TICKETS.c.issued < before)
         query = query.order_by(TICKETS.c.issued, TICKETS.c.batch, TICKETS.c.position).limit(most)

@@ -26,7 +26,8 @@ class Step:
     def __init__(self, tx: Writing, row: Row, progress: Progress, registration: Registration, course: Course) -> None:
         self.progress = progress
         self._tx, self._registration, self._course = tx, registration, course
-        self._id, self._count, self._head = int(row["id"]), int(row["events"]), str(row["head"])
+        self.head = str(row["head"])
+        self._id, self._count = int(row["id"]), int(row["events"])
         self._software: str | None = None
         self._versions: dict[str, str] = {}
 
@@ -190,12 +191,12 @@ class Step:
         if self._versions:
             versions, self._versions = self._versions, {}
             self._append("software", {"versions": versions})
-        event = self._tx.append(self._id, self._head, self._count, kind, content)
-        self._count, self._head = event.number, event.hash
+        event = self._tx.append(self._id, self.head, self._count, kind, content)
+        self._count, self.head = event.number, event.hash
         return event.number
 
     def _save(self) -> None:
-        values: dict[str, Any] = {"events": self._count, "head": self._head, "progress": self.progress.to_json()}
+        values: dict[str, Any] = {"events": self._count, "head": self.head, "progress": self.progress.to_json()}
         if self._software is not None:
             values["software"] = self._software
         self._tx.save(self._id, **values)

@@ -43,9 +43,10 @@ EVENTS = sql.Table(
     sql.Column("body", sql.Text, nullable=False),
     sql.Column("hash", sql.Text, nullable=False),
 )
-_DECISIONS = EVENTS.c.kind == "decide"
+# as text, not as parameters: PostgreSQL uses a partial index only if it can see that a statement is about that part
+DECISIONS = EVENTS.c.kind == sql.literal_column("'decide'")
 _DECISION_INDEX = sql.Index(
-    "banditto_decision", EVENTS.c.experiment, EVENTS.c.number, sqlite_where=_DECISIONS, postgresql_where=_DECISIONS
+    "banditto_decision", EVENTS.c.experiment, EVENTS.c.number, sqlite_where=DECISIONS, postgresql_where=DECISIONS
 )
 
 TICKETS = sql.Table(
@@ -60,8 +61,8 @@ TICKETS = sql.Table(
     sql.Column("status", sql.Text, nullable=False),  # open, told, missing, late
     sql.Column("reward", sql.Double),
 )
-_OPEN = TICKETS.c.status == "open"
-sql.Index("banditto_open_ticket", TICKETS.c.experiment, TICKETS.c.issued, sqlite_where=_OPEN, postgresql_where=_OPEN)
+OPEN = TICKETS.c.status == sql.literal_column("'open'")
+sql.Index("banditto_open_ticket", TICKETS.c.experiment, TICKETS.c.issued, sqlite_where=OPEN, postgresql_where=OPEN)
 
 REQUESTS = sql.Table(
     "banditto_request",
