@@ -75,7 +75,7 @@ def test_python_examples_run(page: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "README.md",
+        pytest.param("README.md", marks=pytest.mark.long),
         "docs/index.md",
         pytest.param("docs/attack.md", marks=pytest.mark.long),
         "docs/certify.md",

@@ -85,6 +85,7 @@ def made_for(kind: Any, world: Any) -> Any:
     return kind.made_for_linear(ACTIONS, world.rewards, HORIZON)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "seen"), [(bd.LinUCB, 0.05), (bd.LinThompson, 0.12)])
 def test_regret_agrees_with_a_plain_implementation(kind: Any, seen: float) -> None:
     # false-failure rate 1e-6; a difference of 5% of LinUCB's regret would be seen, of 12% of Thompson sampling's
