@@ -132,7 +132,12 @@ class MeanRounding(Replicable):
 
     def describe(self) -> Description:
         """Batches, pulls, cells and cuts, as differences of means; gaps from low to high depend on the offsets."""
-        facts = self._facts() | {"rule": "drop an arm whose rounded mean is below the best one by more than the cut"}
+        facts = self._facts() | {
+            "rule": "drop an arm whose rounded mean is below the best one by more than the cut",
+            "end": "what remains goes to the first of the arms that are left"
+            if self.constants == "paper"
+            else "what remains goes to the arm with the largest rounded mean",
+        }
         rows = []
         for i, batch in enumerate(self.schedule.batches, 1):
             cell = batch.cell / batch.samples

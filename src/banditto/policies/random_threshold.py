@@ -130,6 +130,7 @@ class RandomThreshold(Replicable):
         facts = self._facts() | {
             "blow-up": self.schedule.blowup,
             "rule": "drop an arm whose mean is below the leader's by more than a threshold from low to high",
+            "end": "what remains goes to the first of the arms that are left",
         }
         rows = tuple(
             (i, b.pulls, b.samples, significant(b.low / b.samples), significant((b.low + b.span) / b.samples))

@@ -30,6 +30,7 @@ _OPEN_ITEMS = (
     "Baseline data, harms, limitations and interpretation (items 15, 19 to 22)",
     "Registration and funding (items 23 and 25)",
 )
+_RULES = ("rule", "end", "final batch", "final choice")  # what policies say of their decisions
 
 
 def audit_page(log: Log) -> str:
@@ -92,12 +93,13 @@ def _design(registration: Registration) -> list[str]:
     ]
     terms = [(term.name, short(term.value), term.statement) for term in guarantee.terms]
     description = policy.describe()
+    facts = description.facts
     return [
         page.heading(2, "Trial design and planned adaptations (items 3a and 3b)"),
         page.table(("what", "value"), rows, "text"),
         page.heading(2, "Sample size and decision rules (items 7a and 7b)"),
         page.table(description.header, [[str(cell) for cell in line] for line in description.rows]),
-        page.paragraph(str(description.facts.get("rule", "")), "soft"),
+        *(page.paragraph(f"{key}: {facts[key]}", "soft") for key in _RULES if key in facts),
         page.heading(2, "Statistical methods (item 12)"),
         page.paragraph(f"Proved: two runs differ with probability at most {guarantee.total:.4g}. {guarantee.note}"),
         page.table(("term", "value", "statement"), terms, "text"),
