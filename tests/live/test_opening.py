@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -259,16 +260,15 @@ def test_a_server_that_is_not_there_is_an_error_of_one_line_after_a_few_seconds(
     begun = time.monotonic()
     with pytest.raises(StoreError, match="^the store failed: ") as caught:
         Experiment.open(f"postgresql://u:secret@/d?host={tmp_path}", "cta")
-    assert time.monotonic() - begun < 15
+    assert time.monotonic() - begun < 25  # 5 s are meant; the 30 s of a store that was there before are too long
     assert "secret" not in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_a_wrong_database_is_an_error_at_once(server: PostgresServer) -> None:
-    begun = time.monotonic()
+def test_a_wrong_database_is_an_error_at_once(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("waited for a database that will not come"))
     with pytest.raises(StoreError, match='database "nowhere" does not exist'):
         Experiment.open(server.url.replace("/postgres?", "/nowhere?"), "cta")
-    assert time.monotonic() - begun < 3
 
 
 def test_looking_makes_no_file(tmp_path: Path) -> None:
@@ -286,28 +286,30 @@ def test_a_file_of_another_kind_is_an_error_of_one_line(tmp_path: Path) -> None:
 
 
 HOLDING = """
-import sqlite3, sys, time
+import sqlite3, sys
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)
 connection.execute("BEGIN IMMEDIATE")
 print("held", flush=True)
-time.sleep(1.0)
+sys.stdin.readline()
 connection.execute("ROLLBACK")
 """
 
 
 def test_a_writer_waits_for_another_program_that_holds_the_file(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/x.db"
-    with Experiment.create(url, "cta", small()) as experiment:
+    with Experiment.create(url, "cta", small()) as experiment, ThreadPoolExecutor(1) as thread:
         holding = [sys.executable, "-c", HOLDING, str(tmp_path / "x.db")]
-        with subprocess.Popen(holding, stdout=subprocess.PIPE, text=True) as other:
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        with subprocess.Popen(holding, text=True, **pipes) as other:
+            assert other.stdin is not None
             assert other.stdout is not None
             assert other.stdout.readline() == "held\n"
-            begun = time.monotonic()
             assert experiment.status().events == 1  # readers do not wait
             assert verify(url, "cta").holds  # nor do those who come only now
-            assert time.monotonic() - begun < 0.5
-            assert len(experiment.ask(2)) == 2
-            assert time.monotonic() - begun > 0.9
+            asked = thread.submit(experiment.ask, 2)
+            assert wait([asked], timeout=0.5).done == set()
+            other.communicate("let go\n", timeout=60)
+            assert len(asked.result(timeout=60)) == 2
 
 
 def test_steps_go_on_after_the_server_was_started_again(server: PostgresServer) -> None:
