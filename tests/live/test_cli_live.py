@@ -16,6 +16,7 @@ import pytest
 
 import banditto as bd
 from banditto.cli import main
+from banditto.live import exporting
 from tests.live.bad_commands import BAD
 from tests.test_cli import schema
 
@@ -210,6 +211,16 @@ def test_a_batch_as_totals(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         [arm, "total", str(count), repr(count / 2)] for arm, count in plan.items()
     ]
     assert "Batch 1 was told as totals" in run("export", "cta", "--format", "html")[1]
+
+
+def test_parquet_without_its_library_is_known_before_the_log_is_read(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun(run)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setattr(exporting, "read_log", lambda *_: pytest.fail("verified first"))
+    code, out, err = run("export", "cta", "--store", "sqlite:///trial.db", "--format", "parquet", "--out", "x.parquet")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "pip install 'banditto[data]'" in err
+    assert not Path("x.parquet").exists()
 
 
 def test_the_audit_says_in_which_units_means_are(run: Run) -> None:

@@ -114,9 +114,11 @@ def export(
     if out is None and (kind == "parquet" or as_json):
         raise InvalidArgument("out", "nothing", "a file")
     path = None if out is None else place_to_write(out)
+    from banditto.live.exporting import arrow_modules, read_log
     from banditto.live.exporting import export as exported
-    from banditto.live.exporting import read_log
 
+    if kind == "parquet":
+        arrow_modules()
     with progress_bar("verify", quiet, "events") as progress:
         log = read_log(url, name, progress)
     if kind == "html":

@@ -118,12 +118,16 @@ def _safe(value: object) -> object:
     return repr(value) if isinstance(value, float) else value
 
 
-def _parquet(lines: list[dict[str, Any]]) -> bytes:
+def arrow_modules() -> tuple[Any, Any]:
+    """PyArrow and its part for Parquet; ask for it before a long verification."""
     try:
-        arrow: Any = import_module("pyarrow")
-        parquet: Any = import_module("pyarrow.parquet")
+        return import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError:
         raise MissingExtra("Parquet", "pyarrow", "data") from None
+
+
+def _parquet(lines: list[dict[str, Any]]) -> bytes:
+    arrow, parquet = arrow_modules()
     whole = {"batch", "place", "attempt", "arm", "pulls"}
     kinds = {name: arrow.int64() if name in whole else arrow.string() for name in COLUMNS} | {"reward": arrow.float64()}
     columns = [arrow.array([line[name] for line in lines], kinds[name]) for name in COLUMNS]
