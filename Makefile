@@ -13,6 +13,7 @@ $(STAMP): pyproject.toml
 	  { echo "banditto needs Python 3.11 or newer; say which with: make PYTHON=python3.12"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/python -c 'import matplotlib.font_manager'  # which makes a list of the fonts the first time
 	@touch $(STAMP)
 
 demo: setup

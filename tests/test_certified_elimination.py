@@ -58,7 +58,7 @@ def test_the_policies_above_are_of_all_kinds() -> None:
     st.sampled_from(["bounded", "gaussian"]),
     st.booleans(),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_guarantee_holds_whatever_is_asked(arms: int, digits: int, rho: float, rewards: Any, named: bool) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ShortHorizonWarning)
@@ -375,7 +375,7 @@ def choose_alike(first: FloatArray, second: FloatArray) -> float:
 
 
 @given(st.lists(st.tuples(st.floats(-6, 6), st.floats(-6, 6)), min_size=2, max_size=7))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_lemma_6_gumbel_coupling(pairs: list[tuple[float, float]]) -> None:
     first, second = (np.array(values) for values in zip(*pairs, strict=True))
     spread = float(np.ptp(first - second))

@@ -28,7 +28,7 @@ def banditto(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str
         [sys.executable, "-m", "banditto", *arguments],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
         **options,
     )
@@ -834,13 +834,13 @@ def interrupted(arguments: list[str], seconds: float) -> tuple[int, str, str]:
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_ctrl_c_prints_what_was_finished(jobs: str) -> None:
     for seconds in (4.0, 12.0, 30.0):  # a busy machine may need longer to finish its first block
-        code, out, err = interrupted([*CERTIFY, "--pairs", "9_000_000", "--jobs", jobs, "--json"], seconds)
+        code, out, err = interrupted([*CERTIFY, "--pairs", "1_000_000_000", "--jobs", jobs, "--json"], seconds)
         if out:
             break
     assert code == 130, err
     printed = json.loads(out)
     assert printed["interrupted"]
-    assert 0 < printed["pairs"] < 9_000_000
+    assert 0 < printed["pairs"] < 1_000_000_000
     assert f"--pairs {printed['pairs']}" in err
     assert "Traceback" not in err
     policy = bd.RandomThreshold(arms=3, horizon=10**8, rho=0.1)
@@ -850,7 +850,10 @@ def test_ctrl_c_prints_what_was_finished(jobs: str) -> None:
 
 @pytest.mark.parametrize(("seconds", "jobs"), [(0.4, "2"), (0.7, "2"), (1.0, "2"), (0.4, "1")])
 def test_ctrl_c_while_workers_start_leaves_no_traceback(seconds: float, jobs: str) -> None:
-    code, _, err = interrupted([*CERTIFY, "--pairs", "9_000_000", "--jobs", jobs, "--quiet"], seconds)
+    for _ in range(3):
+        code, _, err = interrupted([*CERTIFY, "--pairs", "1_000_000_000", "--jobs", jobs, "--quiet"], seconds)
+        if code != 1:  # with which Python ends if it is still reading its own settings
+            break
     assert code in (130, -signal.SIGINT), err
     assert err.count("Traceback") <= (code != 130), err  # only while Python itself still starts
 
@@ -1229,7 +1232,10 @@ def test_flags_may_only_repeat_the_protocol_that_is_attacked(
 
 def test_ctrl_c_during_an_attack() -> None:
     arguments = command({"pairs-budget": "9e8"}, "certified-elimination", "attack")
-    code, out, err = interrupted([*arguments, "--json"], 4.0)
+    for seconds in (4.0, 12.0, 30.0):  # a busy machine may still be starting
+        code, out, err = interrupted([*arguments, "--json"], seconds)
+        if "interrupted before" in err:
+            break
     assert (code, out) == (130, "")
     assert "interrupted before the search was finished" in err
     assert "Traceback" not in err

@@ -104,7 +104,7 @@ def printed() -> Callable[[str], str]:
             [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py")],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             check=False,
         )
         assert (done.returncode, done.stderr) == (0, "")

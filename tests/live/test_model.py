@@ -213,9 +213,7 @@ def run(url: str, examples: int, steps: int) -> None:
         """Counts its own runs."""
 
     Machine.url = url
-    options = settings(
-        max_examples=examples, stateful_step_count=steps, derandomize=True, deadline=None, print_blob=False
-    )
+    options = settings(max_examples=examples, stateful_step_count=steps, print_blob=False)
     run_state_machine_as_test(Machine, settings=options)
     assert Machine.runs >= examples // 2
     assert Machine.decided > 2 * Machine.runs  # runs went on to their end, through several decisions

@@ -19,10 +19,12 @@ from pathlib import Path
 import numpy as np
 
 from banditto.errors import ConflictError
+from banditto.live import connecting, store
 from banditto.live.experiment import Experiment
 from tests.live.worlds import hashed_reward, place
 
 NAME = "cta"
+store.FIRST_SECONDS = connecting.BUSY_SECONDS  # a new worker may come while a slow server starts
 
 
 class Worker:
