@@ -24,7 +24,6 @@ from banditto.live.experiment import Experiment
 from tests.live.worlds import hashed_reward, place
 
 NAME = "cta"
-store.FIRST_SECONDS = connecting.BUSY_SECONDS  # a new worker may come while a slow server starts
 
 
 class Worker:
@@ -99,6 +98,7 @@ def fork(url: str, path: Path, until: float) -> int:
 
 
 def main(url: str, folder: Path, workers: int, seconds: float, kills: int, seed: int) -> None:
+    store.FIRST_SECONDS = connecting.BUSY_SECONDS  # a new worker may come while a slow server starts
     generator = np.random.default_rng(seed)
     until = time.monotonic() + seconds
     paths = [folder / f"{slot}.log" for slot in range(workers)]
