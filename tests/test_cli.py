@@ -28,7 +28,7 @@ def banditto(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str
         [sys.executable, "-m", "banditto", *arguments],
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=120,
         check=False,
         **options,
     )

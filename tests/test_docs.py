@@ -68,7 +68,7 @@ def test_python_examples_run(page: Path, tmp_path: Path) -> None:
     """Elsewhere, so that what an example writes is not left here."""
     for code in re.findall(r"```python\n(.*?)```", text_of(page), flags=re.DOTALL):
         command = [sys.executable, "-W", "error", "-c", code]
-        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=600, cwd=tmp_path)
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
 
 
@@ -96,7 +96,7 @@ def test_command_lines_run(name: str, tmp_path: Path) -> None:
         # studies are named from the root; what is written goes elsewhere
         words = [str(ROOT / word) if word.startswith("examples/") else word for word in line.split()]
         done = subprocess.run(
-            [sys.executable, "-m", *words], cwd=tmp_path, capture_output=True, timeout=600, check=False
+            [sys.executable, "-m", *words], cwd=tmp_path, capture_output=True, timeout=120, check=False
         )
         assert done.returncode in (0, 3), line
 

@@ -104,7 +104,7 @@ def printed() -> Callable[[str], str]:
             [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py")],
             capture_output=True,
             text=True,
-            timeout=600,
+            timeout=120,
             check=False,
         )
         assert (done.returncode, done.stderr) == (0, "")

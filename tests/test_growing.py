@@ -468,7 +468,7 @@ CERTIFY = [*("certify", "random-threshold", "--means", "0.5,0.58", "--horizon", 
 
 def banditto(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "banditto", *arguments], capture_output=True, text=True, timeout=600, check=False
+        [sys.executable, "-m", "banditto", *arguments], capture_output=True, text=True, timeout=120, check=False
     )
 
 

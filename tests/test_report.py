@@ -191,7 +191,7 @@ def test_the_study_rebuilds_the_same_report(report: tuple[Comparison, dict[str, 
     assert "banditto compare study.toml --out report" in parsed(report[1]).text
     (tmp_path / "study.toml").write_text(str(report[1]["study.toml"]), encoding="utf-8")
     words = [sys.executable, "-m", "banditto", "compare", "study.toml", "--out", "report"]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=600)
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120)
     assert "banditto: wrote report/report.html" in done.stderr
     for name in ("results.csv", "curves.csv", "divergence.csv", "study.toml"):
         assert (tmp_path / "report" / name).read_text(encoding="utf-8") == report[1][name]

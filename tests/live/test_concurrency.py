@@ -25,7 +25,7 @@ def crowd(url: str, folder: Path, seconds: float) -> Acknowledged:
     assert seen.errors == []
     assert len(list(folder.glob("*.log"))) == WORKERS
     assert all("tell" in path.read_text() for path in folder.glob("*.log"))  # nobody starved
-    assert seen.asks > 4 * seconds  # a crowd, even on a busy machine
+    assert seen.asks > 20 * seconds
     check(url, seen, policy, 7, to_the_end=False)
     return seen
 

@@ -81,13 +81,13 @@ def test_permutations_are_uniform() -> None:
 
 
 def test_a_slot_costs_the_same_at_any_position() -> None:
-    """Both ends and the middle of a batch of 2 * 10^15 slots; to walk there would take years, not ten seconds."""
+    """300 slots of a batch of 2 * 10^15, up to its last, within 0.6 s of work; walking there would take years."""
     order = BatchOrder(7, 1, [10**15, 10**15])
     begun = time.process_time()
     for position in (0, 10**12, 2 * 10**15 - 100):
         block = [order.arm(position + k) for k in range(100)]
         assert sorted(block) == [0] * 50 + [1] * 50
-    assert time.process_time() - begun < 10.0
+    assert time.process_time() - begun < 0.6
 
 
 @pytest.mark.parametrize("position", [-1, 12, 10**18])
