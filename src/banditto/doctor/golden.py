@@ -1,7 +1,8 @@
 """Golden digests: coins, plans and decisions from recorded totals, the same on every machine.
 
-They never cover a sampler. `python -m banditto.doctor.golden` prints them as JSON; golden.json holds what they must be.
-If one of them changes, decisions have changed: raise `decision_version`.
+A case is a stored protocol file, so that better constants in a constructor change no digest. No digest covers a
+sampler. `python -m banditto.doctor.golden` prints them as JSON; golden.json holds what they must be. If one of them
+changes, decisions have changed: raise `decision_version`.
 """
 
 from __future__ import annotations
@@ -16,39 +17,41 @@ import numpy as np
 
 import banditto as bd
 from banditto.arrays import FloatArray, IntArray
-from banditto.catalogue import protocol_of
+from banditto.catalogue import policy_of
 from banditto.coins import Coins
 from banditto.errors import ContractError
 from banditto.policy import PlacedPolicy, Policy
+from banditto.protocol import Protocol
 from banditto.trajectory import Run, Trajectory
 
-GRID = [[x / 9, y / 9, 0.5] for x in (-5, -2, 3) for y in (-4, 1, 5)]
+# One policy of each kind, and of each set of constants: what its digests are called, and its protocol's file.
+CASES = {
+    "2 arms": "random-threshold-2-arms",
+    "5 arms, paper": "random-threshold-5-arms-paper",
+    "10 arms": "random-threshold-10-arms",
+    "3 arms, subgaussian": "random-threshold-3-arms-subgaussian",
+    "1000 arms": "random-threshold-1000-arms",
+    "mean rounding, 2 arms": "mean-rounding-2-arms",
+    "mean rounding, 5 arms, paper": "mean-rounding-5-arms-paper",
+    "mean rounding, 10 arms, Gaussian": "mean-rounding-10-arms-gaussian",
+    "certified elimination, 2 arms": "certified-elimination-2-arms",
+    "certified elimination, 6 arms": "certified-elimination-6-arms",
+    "linear threshold": "linear-threshold",
+    "linear threshold, paper": "linear-threshold-paper",
+    "least squares, lattice": "least-squares-lattice",
+    "least squares, grid": "least-squares-grid",
+    "least squares, ball": "least-squares-ball",
+    "least squares, polytope": "least-squares-polytope",
+    "certified linear": "certified-linear",
+    "net": "net",
+    "explore then commit": "explore-then-commit",
+}
 
 
-def cases() -> dict[str, Policy[Any]]:
-    """One policy of each kind, and of each set of constants; made when they are needed, because searches take time."""
-    corner = bd.Polytope(rows=[[1, 0], [0, 1], [-1, 0], [0, -1], [2, 1]], bounds=[0.5, 0.625, 0.5, 0.625, 1.0])
-    return {
-        "2 arms": bd.RandomThreshold(arms=2, horizon=10**6, rho=0.1),
-        "5 arms, paper": bd.RandomThreshold(arms=5, horizon=10**9, rho=0.1, constants="paper"),
-        "10 arms": bd.RandomThreshold(arms=10, horizon=10**12, rho=0.05),
-        "3 arms, subgaussian": bd.RandomThreshold(arms=3, horizon=10**8, rho=0.2, sigma=1.5),
-        "1000 arms": bd.RandomThreshold(arms=1000, horizon=10**15, rho=0.1),
-        "mean rounding, 2 arms": bd.MeanRounding(arms=2, horizon=10**6, rho=0.1),
-        "mean rounding, 5 arms, paper": bd.MeanRounding(arms=5, horizon=10**12, rho=0.1, constants="paper"),
-        "mean rounding, 10 arms, Gaussian": bd.MeanRounding(arms=10, horizon=10**10, rho=0.1, rewards="gaussian"),
-        "certified elimination, 2 arms": bd.CertifiedElimination(arms=2, horizon=10**6, rho=0.1),
-        "certified elimination, 6 arms": bd.CertifiedElimination(arms=6, horizon=10**5, rho=0.3, rewards="gaussian"),
-        "linear threshold": bd.LinearThreshold(actions=GRID, horizon=10**9, rho=0.2),
-        "linear threshold, paper": bd.LinearThreshold(actions=GRID, horizon=10**9, rho=0.2, constants="paper"),
-        "least squares, lattice": bd.LeastSquaresRounding(actions=GRID, horizon=10**10, rho=0.2),
-        "least squares, grid": bd.LeastSquaresRounding(actions=GRID, horizon=10**10, rho=0.2, rounding="grid"),
-        "least squares, ball": bd.LeastSquaresRounding(actions=bd.Ball(dimension=3), horizon=10**11, rho=0.2),
-        "least squares, polytope": bd.LeastSquaresRounding(actions=corner, horizon=10**11, rho=0.2),
-        "certified linear": bd.CertifiedLinear(actions=GRID, horizon=10**8, rho=0.2, method="thresholds"),
-        "net": bd.NetThreshold(actions=bd.Box.unit(1), horizon=10**13, rho=0.2),
-        "explore then commit": bd.ExploreThenCommit(arms=4, horizon=10**6, rho=0.1, gap=0.03),
-    }
+def stored_protocol(case: str) -> Protocol:
+    """Read the protocol of a case from the package; constants of today's constructors have no part in it."""
+    text = resources.files("banditto.doctor").joinpath("protocols", f"{CASES[case]}.json").read_text(encoding="utf-8")
+    return Protocol.from_json(text)
 
 
 def recorded_totals(pulls: IntArray, batch: int) -> FloatArray:
@@ -86,8 +89,11 @@ def digests() -> dict[str, str]:
     """All of them, by name."""
     words = Coins(123, 5, 1000).words("threshold", 4, 1)
     found = {"coins": hashlib.sha256(words.astype("<u8").tobytes()).hexdigest()}
-    for name, policy in cases().items():
-        protocol = protocol_of(policy, seed=9, arms=policy.arms, horizon=policy.horizon, rho=policy.rho)
+    for name in CASES:
+        protocol = stored_protocol(name)
+        policy = policy_of(protocol)
+        if not isinstance(policy, Policy):
+            raise ContractError(f"{name}: {protocol.policy} is no replicable policy")
         found[f"{name}: protocol"] = protocol.digest
         trajectories = play(policy, Coins(9, 40, 3 if policy.arms > 100 else 8))
         if len({trajectory.digest for trajectory in trajectories}) == 1:

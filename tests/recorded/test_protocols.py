@@ -1,0 +1,21 @@
+"""Protocol files of baselines, as they were recorded; those of replicable policies are among the golden cases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from banditto import baselines
+from banditto.catalogue import policy_of, protocol_of
+from banditto.protocol import Protocol
+
+FOLDER = Path(__file__).parent / "protocols"
+
+
+@pytest.mark.parametrize("name", baselines.REGISTRY)
+def test_a_recorded_protocol_is_read_and_written_alike(name: str) -> None:
+    stored = Protocol.load(FOLDER / f"{name}.json")
+    policy = policy_of(stored)
+    assert policy.name == name
+    assert protocol_of(policy, seed=5, arms=3, horizon=10**4, rho=0.2).digest == stored.digest
