@@ -11,10 +11,10 @@ from functools import partial
 import numpy as np
 
 import banditto as bd
-from banditto.arrays import FloatArray, IntArray
+from banditto.core.arrays import FloatArray, IntArray
+from banditto.core.errors import ShortHorizonWarning
 from banditto.engine import batched
 from banditto.engine.pairs import PAIRS_PER_BLOCK, Study, study_of
-from banditto.errors import ShortHorizonWarning
 from banditto.noise import Noise
 from banditto.policy import AnyPolicy
 from benchmarks.measure import alternating, line, seconds

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import banditto as bd
-from banditto.arrays import FloatArray
+from banditto.core.arrays import FloatArray
 from benchmarks.measure import alternating, line, seconds
 
 SIZES = ((1000, 10), (10_000, 20), (100_000, 30))

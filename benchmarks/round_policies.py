@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 import banditto as bd
-from banditto.arrays import FloatArray
+from banditto.core.arrays import FloatArray
 from banditto.engine import rounds
 from banditto.engine.pairs import study_of
 from banditto.policy import RoundPolicy

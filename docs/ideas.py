@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from banditto.arrays import FloatArray
 from banditto.coins import Coins
+from banditto.core.arrays import FloatArray
 from banditto.report.style import LOOKS, Look, as_png, drawn_in, new_figure
 
 PAIRS, PULLS, GAP = 50, 2000, 0.1

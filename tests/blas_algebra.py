@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from banditto.arrays import FloatArray
+from banditto.core.arrays import FloatArray
 from banditto.design import core_sets, frank_wolfe, interior_point, making, whitening
 
 

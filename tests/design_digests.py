@@ -14,8 +14,8 @@ import numpy as np
 
 import banditto as bd
 from banditto.algebra import inner
-from banditto.arrays import FloatArray
 from banditto.coins import Coins
+from banditto.core.arrays import FloatArray
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 

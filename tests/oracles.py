@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from banditto.actions.ball import Ball
-from banditto.arrays import FloatArray
+from banditto.core.arrays import FloatArray
 
 cvxpy: Any = import_module("cvxpy")
 

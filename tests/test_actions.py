@@ -22,7 +22,7 @@ from banditto.actions.linear_program import LinearProgram
 from banditto.actions.reading import load_set, named_set, set_of
 from banditto.actions.relaxation import norm_bound
 from banditto.actions.sets import ConvexSet, Slab
-from banditto.arrays import FloatArray
+from banditto.core.arrays import FloatArray
 from banditto.testing import ACTION_SET_CHECKS
 from banditto.testing.actions import Check
 from tests.design_digests import coins

@@ -17,12 +17,12 @@ from banditto.attacks.linear_spaces import LinearSpace
 from banditto.attacks.search import Seen, _Hunt
 from banditto.attacks.windows import windows_of
 from banditto.catalogue import blank_environment, rewards_of
+from banditto.core.rewards import Rewards
 from banditto.engine.blocks import run_pairs
 from banditto.engine.counting import count_differing
 from banditto.engine.pairs import pairs_per_block, study_of
 from banditto.environment import LinearEnvironment
 from banditto.environments.linear import LinearBernoulli
-from banditto.rewards import Rewards
 
 POINTS = [[1.0, 0.0], [0.6, 0.6], [0.0, 1.0], [-0.5, 0.5]]
 POLICIES: dict[str, Any] = {

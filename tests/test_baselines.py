@@ -12,11 +12,11 @@ from scipy import stats
 
 import banditto as bd
 from banditto import counter
-from banditto.arrays import FloatArray
 from banditto.baselines import gamma_samples, kl_ucb, successive_elimination, ucb1
+from banditto.core.arrays import FloatArray
+from banditto.core.errors import InvalidArgument
 from banditto.engine import batched, rounds
 from banditto.engine.pairs import pseudo_regret, study_of
-from banditto.errors import InvalidArgument
 from banditto.policy import Remembering
 from banditto.testing import BATCHED_CHECKS, assert_same_mean
 from banditto.testing.policies import Check

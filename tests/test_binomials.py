@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 from banditto import binomials
-from banditto.arrays import FloatArray
+from banditto.core.arrays import FloatArray
 from banditto.noise import Noise
 from banditto.saddlepoint import log_probability
 

@@ -14,13 +14,13 @@ import pytest
 from scipy.stats import binom
 
 import banditto as bd
-from banditto.arrays import FloatArray, IntArray
 from banditto.coins import Coins
-from banditto.errors import InvalidArgument
+from banditto.core.arrays import FloatArray, IntArray
+from banditto.core.errors import InvalidArgument
+from banditto.core.protocol import Plain
+from banditto.core.rewards import Rewards
 from banditto.intervals import clopper_pearson
 from banditto.policy import Description, Guarantee
-from banditto.protocol import Plain
-from banditto.rewards import Rewards
 
 RHO = 0.1
 

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 import banditto as bd
 from banditto import certified, confidence, tuning
-from banditto.arrays import FloatArray
 from banditto.coins import Coins
+from banditto.core.arrays import FloatArray
+from banditto.core.errors import InvalidArgument, ShortHorizonWarning
+from banditto.core.rewards import Rewards
 from banditto.engine.batched import executions
 from banditto.engine.pairs import study_of
-from banditto.errors import InvalidArgument, ShortHorizonWarning
-from banditto.rewards import Rewards
 from banditto.testing import POLICY_CHECKS, assert_rate_at_most
 from banditto.testing.policies import Check, play
 from banditto.windows import Window, worst_sum

@@ -19,12 +19,12 @@ from typing import Any
 import pytest
 
 import banditto as bd
+from banditto.core.errors import InvalidArgument, MissingExtra, WorkerError
+from banditto.core.provenance import fingerprint
 from banditto.engine import cluster as opening
 from banditto.engine.blocks import run_pairs
 from banditto.engine.pairs import PairCounts, Study, study_of
 from banditto.engine.remote import ClusterExecutor
-from banditto.errors import InvalidArgument, MissingExtra, WorkerError
-from banditto.provenance import fingerprint
 from tests.dask_cluster import LocalDask, local_dask
 
 WORLD = bd.Bernoulli([0.5, 0.72, 0.6])

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from banditto.coins import Coins
-from banditto.errors import InvalidArgument
+from banditto.core.errors import InvalidArgument
 
 MASK = 2**64 - 1
 

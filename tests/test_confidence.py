@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 import banditto as bd
 from banditto import confidence
-from banditto.rewards import Rewards
+from banditto.core.rewards import Rewards
 
 BOUNDED = Rewards("bounded", 0.5)
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import banditto as bd
-from banditto.arrays import FloatArray
 from banditto.canonical import canonical
+from banditto.core.arrays import FloatArray
 from banditto.design import core_sets
 from banditto.design.frank_wolfe import Weights
 from banditto.design.result import counts_of

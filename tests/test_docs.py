@@ -22,7 +22,7 @@ from scipy.special import bdtr
 import banditto as bd
 from banditto import baselines, confidence, environments, intervals, policies, sequences
 from banditto.coins import Coins
-from banditto.exact import first_true
+from banditto.core.exact import first_true
 from banditto.study_file import StudyFile
 
 ROOT = Path(__file__).parent.parent

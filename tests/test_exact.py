@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from banditto.errors import InvalidArgument
-from banditto.exact import (
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import (
     float_above,
     floor_log,
     floor_power,

@@ -10,7 +10,7 @@ import pytest
 
 import banditto as bd
 from banditto.coins import Coins
-from banditto.errors import InvalidArgument, ShortHorizonWarning
+from banditto.core.errors import InvalidArgument, ShortHorizonWarning
 from banditto.testing import POLICY_CHECKS
 from banditto.testing.policies import Check, play
 

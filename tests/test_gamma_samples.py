@@ -13,8 +13,8 @@ import pytest
 from numba import njit
 from scipy import stats
 
-from banditto.arrays import FloatArray
 from banditto.baselines import gamma_samples
+from banditto.core.arrays import FloatArray
 from banditto.counter import word
 
 RATE = 1e-8

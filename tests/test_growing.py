@@ -19,10 +19,10 @@ import numpy as np
 import pytest
 
 import banditto as bd
+from banditto.core.errors import ConflictError, InvalidArgument
 from banditto.engine.blocks import block_size, run_pairs
 from banditto.engine.ledger import FILE_NAME, Ledger
 from banditto.engine.pairs import PAIRS_PER_BLOCK, Moments, PairCounts, study_of
-from banditto.errors import ConflictError, InvalidArgument
 from banditto.intervals import clopper_pearson
 from banditto.sequences import ConfidenceSequence
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import banditto as bd
-from banditto.arrays import FloatArray
 from banditto.coins import Coins
-from banditto.errors import InvalidArgument
+from banditto.core.arrays import FloatArray
+from banditto.core.errors import InvalidArgument
+from banditto.core.rewards import Rewards
 from banditto.linear.regression import Regression
 from banditto.linear.rounding import GridRounding, LatticeRounding, deviation, error, leverage_of, pulls_for
-from banditto.rewards import Rewards
 from banditto.testing import assert_rate_at_most, detectable_rate
 
 PAIRS = 20_000

@@ -15,11 +15,11 @@ import pytest
 
 import banditto as bd
 from banditto import counter
-from banditto.arrays import FloatArray
 from banditto.coins import Coins
+from banditto.core.arrays import FloatArray
+from banditto.core.errors import InvalidArgument
 from banditto.engine import batched, rounds
 from banditto.engine.pairs import pseudo_regret, study_of
-from banditto.errors import InvalidArgument
 from banditto.policy import RoundPolicy
 from banditto.testing import BATCHED_CHECKS, assert_same_mean
 from banditto.testing.policies import Check

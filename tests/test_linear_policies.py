@@ -12,16 +12,16 @@ import pytest
 
 import banditto as bd
 from banditto import confidence
-from banditto.arrays import FloatArray
 from banditto.coins import Coins
+from banditto.core.arrays import FloatArray
+from banditto.core.errors import InvalidArgument, ShortHorizonWarning
+from banditto.core.rewards import Rewards
 from banditto.engine.batched import pair_trajectories
 from banditto.engine.pairs import study_of
-from banditto.errors import InvalidArgument, ShortHorizonWarning
 from banditto.linear.rounding_plans import RoundingProblem
 from banditto.linear.thresholds import LinearProblem
 from banditto.linear.trials import contest, field_of, trial, values_of
 from banditto.policy import Policy
-from banditto.rewards import Rewards
 from banditto.testing import POLICY_CHECKS
 from banditto.testing.policies import Check, play, random_totals
 

@@ -13,8 +13,8 @@ import pytest
 from scipy import stats
 
 import banditto as bd
-from banditto.arrays import FloatArray
-from banditto.errors import InvalidArgument, MissingExtra
+from banditto.core.arrays import FloatArray
+from banditto.core.errors import InvalidArgument, MissingExtra
 from banditto.noise import Noise
 from banditto.testing.environments import totals_of
 

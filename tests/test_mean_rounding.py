@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import banditto as bd
 from banditto.coins import Coins
-from banditto.errors import InvalidArgument, ShortHorizonWarning
+from banditto.core.errors import InvalidArgument, ShortHorizonWarning
 from banditto.testing import POLICY_CHECKS
 from banditto.testing.policies import Check, play
 

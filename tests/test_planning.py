@@ -11,13 +11,13 @@ import pytest
 
 import banditto as bd
 from banditto.aiming import Aim, best_aim, commit_probability
+from banditto.core.rewards import Rewards
 from banditto.planning.curves import price_curves
 from banditto.planning.planner import Open, Planner
 from banditto.planning.plans import asked
 from banditto.planning.rehearsal import rehearse
 from banditto.planning.solving import first_on_ladder, near, rounded_up, smallest
 from banditto.policies import REGISTRY
-from banditto.rewards import Rewards
 from banditto.tuning import Problem, Shape
 
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from banditto.errors import InvalidArgument
-from banditto.protocol import Protocol, fraction, from_fraction
+from banditto.core.errors import InvalidArgument
+from banditto.core.protocol import Protocol, fraction, from_fraction
 
 BASE: dict[str, Any] = {
     "policy": "random-threshold",

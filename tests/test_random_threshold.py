@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 import banditto as bd
 from banditto import confidence
-from banditto.arrays import FloatArray, IntArray
 from banditto.coins import Coins
+from banditto.core.arrays import FloatArray, IntArray
+from banditto.core.errors import InvalidArgument, ShortHorizonWarning
+from banditto.core.schedule import Schedule
 from banditto.elimination import Race
-from banditto.errors import InvalidArgument, ShortHorizonWarning
 from banditto.policies.random_threshold import RandomThreshold
-from banditto.schedule import Schedule
 from banditto.testing import POLICY_CHECKS
 from banditto.testing.policies import Check, play
 

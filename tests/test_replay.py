@@ -10,7 +10,7 @@ import pytest
 
 import banditto as bd
 from banditto.coins import Coins
-from banditto.errors import InvalidArgument
+from banditto.core.errors import InvalidArgument
 from banditto.policy import BatchedPolicy
 
 

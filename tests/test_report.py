@@ -18,7 +18,7 @@ import pytest
 from matplotlib.image import imread
 
 import banditto as bd
-from banditto.provenance import provenance
+from banditto.core.provenance import provenance
 from banditto.report.figures import divergence_figure, guarantee_figure
 from banditto.report.ribbons import OTHERS, arm_colours, ribbon_figure
 from banditto.report.style import LOOKS, drawn_in

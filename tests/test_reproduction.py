@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 
 import banditto as bd
 from banditto.coins import Coins
-from banditto.errors import ContractError
+from banditto.core.errors import ContractError
+from banditto.core.provenance import provenance
 from banditto.intervals import clopper_pearson
-from banditto.provenance import provenance
 from banditto.report.reproduction import reproduction_files
 from banditto.reproduction import catalogue, definition
 from banditto.reproduction.claims import AtLeast, AtMost, Claim, Measured, Near, Row, Untestable

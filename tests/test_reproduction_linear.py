@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from banditto.arrays import FloatArray
+from banditto.core.arrays import FloatArray
 from banditto.design import Design, g_optimal_design
 from banditto.linear.rounding import PaperGridRounding, Rounded
 from banditto.linear.rounding_plans import RoundingPlan, RoundingProblem

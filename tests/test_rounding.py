@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import banditto as bd
-from banditto.arrays import FloatArray
 from banditto.coins import Coins
 from banditto.confidence import mean_noise
-from banditto.errors import InvalidArgument
-from banditto.rewards import Rewards
+from banditto.core.arrays import FloatArray
+from banditto.core.errors import InvalidArgument
+from banditto.core.rewards import Rewards
 from banditto.testing import assert_rate_at_most, detectable_rate
 
 PAIRS = 3000

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import betaincinv, betaln
 
-from banditto.exact import first_true, precise
+from banditto.core.exact import first_true, precise
 from banditto.intervals import clopper_pearson, pairs_to_settle
 from banditto.sequences import ConfidenceSequence, log_beta
 from banditto.testing.statistics import assert_rate_at_most, detectable_rate

@@ -11,8 +11,8 @@ import pytest
 from numba import njit
 
 import banditto as bd
-from banditto.arrays import FloatArray
 from banditto.baselines import gamma_samples, ucb1
+from banditto.core.arrays import FloatArray
 from banditto.engine import rounds
 from banditto.engine.pairs import study_of
 from banditto.policy import Kernel, Record

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import banditto as bd
+from banditto.core.errors import InvalidArgument, MissingExtra
 from banditto.engine.curves import regret_curve, regrets_at
 from banditto.engine.pairs import study_of
-from banditto.errors import InvalidArgument, MissingExtra
 from banditto.study import HEADER, power_of_ten
 from banditto.study_file import PolicyLine, StudyFile
 

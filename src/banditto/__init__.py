@@ -22,13 +22,7 @@ if TYPE_CHECKING:
     from banditto.catalogue import policy_of, protocol_of
     from banditto.certification import Certificate, certify
     from banditto.coins import Coins
-    from banditto.design import Design, g_optimal_design
-    from banditto.engine.cluster import cluster
-    from banditto.engine.replaying import replay
-    from banditto.engine.replays import Replay
-    from banditto.engine.watching import watch_pair
-    from banditto.environments import *
-    from banditto.errors import (
+    from banditto.core.errors import (
         BandittoError,
         ConflictError,
         ContractError,
@@ -37,6 +31,13 @@ if TYPE_CHECKING:
         ShortHorizonWarning,
         WorkerError,
     )
+    from banditto.core.protocol import Protocol
+    from banditto.design import Design, g_optimal_design
+    from banditto.engine.cluster import cluster
+    from banditto.engine.replaying import replay
+    from banditto.engine.replays import Replay
+    from banditto.engine.watching import watch_pair
+    from banditto.environments import *
     from banditto.linear.least_squares import ReplicableLeastSquares
     from banditto.live.experiment import Experiment
     from banditto.live.registration import Registration
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from banditto.planning import TrialPlan, plan
     from banditto.policies import *
     from banditto.policy import Guarantee
-    from banditto.protocol import Protocol
     from banditto.reproduction import Reproduction, reproduce
     from banditto.rounding import replicable_mean, samples_needed
     from banditto.study import Comparison, compare
@@ -55,24 +55,24 @@ _PLACES = {
     "ActionSet": "banditto.actions.sets",
     "Attack": "banditto.attacks",
     "attack": "banditto.attacks",
-    "BandittoError": "banditto.errors",
+    "BandittoError": "banditto.core.errors",
     "Calibration": "banditto.calibration",
     "Certificate": "banditto.certification",
     "Coins": "banditto.coins",
     "Comparison": "banditto.study",
-    "ConflictError": "banditto.errors",
-    "ContractError": "banditto.errors",
+    "ConflictError": "banditto.core.errors",
+    "ContractError": "banditto.core.errors",
     "Design": "banditto.design",
     "Experiment": "banditto.live.experiment",
     "Guarantee": "banditto.policy",
-    "InvalidArgument": "banditto.errors",
-    "MissingExtra": "banditto.errors",
-    "Protocol": "banditto.protocol",
+    "InvalidArgument": "banditto.core.errors",
+    "MissingExtra": "banditto.core.errors",
+    "Protocol": "banditto.core.protocol",
     "Registration": "banditto.live.registration",
     "Reproduction": "banditto.reproduction",
-    "ShortHorizonWarning": "banditto.errors",
+    "ShortHorizonWarning": "banditto.core.errors",
     "TrialPlan": "banditto.planning",
-    "WorkerError": "banditto.errors",
+    "WorkerError": "banditto.core.errors",
     "calibrate": "banditto.calibration",
     "certify": "banditto.certification",
     "cluster": "banditto.engine.cluster",

@@ -18,7 +18,7 @@ from scipy.special import ndtr
 
 from banditto import certified, tuning
 from banditto.certified import Plan
-from banditto.exact import first_true
+from banditto.core.exact import first_true
 from banditto.tuning import Design, Problem, Shape
 
 _MARGIN = 0.4  # of what is left to 1: predictions are a little off, and promises must hold

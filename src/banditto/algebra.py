@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from banditto.arrays import FloatArray, IntArray
+from banditto.core.arrays import FloatArray, IntArray
 
 _BLOCK = 32_768  # points at a time: small enough for the processor's cache, large enough that calls cost little
 

@@ -16,8 +16,8 @@ import math
 import numpy as np
 from numba import njit
 
-from banditto.arrays import FloatArray, IntArray, WordArray
 from banditto.compiling import compiled
+from banditto.core.arrays import FloatArray, IntArray, WordArray
 from banditto.saddlepoint import log_probability
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)

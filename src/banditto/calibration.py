@@ -17,14 +17,14 @@ from banditto.attacks.attacking import DEFAULT_BUDGET, Attack, AttackProgress, W
 from banditto.catalogue import protocol_of
 from banditto.certification import MOST_JOBS, certify
 from banditto.coins import LARGEST_SEED
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import integer
+from banditto.core.protocol import Protocol
+from banditto.core.text import html_table, text_table
 from banditto.engine.workers import shared_workers
 from banditto.environment import Environment
-from banditto.errors import InvalidArgument
-from banditto.exact import integer
 from banditto.policy import AnyPolicy, Policy
-from banditto.protocol import Protocol
 from banditto.replicable import CALIBRATED, Replicable, without_warnings
-from banditto.text import html_table, text_table
 
 SCHEMA_VERSION = 1
 LARGEST_NOMINAL = 0.98

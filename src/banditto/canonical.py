@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from banditto.arrays import FloatArray
-from banditto.errors import InvalidArgument
+from banditto.core.arrays import FloatArray
+from banditto.core.errors import InvalidArgument
 
 BITS = 20
 # Scales change at 1/0.7, 2/0.7, ... and not at powers of two, where the largest entry of real data often lies: 1.0 in

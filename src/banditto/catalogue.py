@@ -8,14 +8,14 @@ from importlib import import_module
 from typing import Any
 
 from banditto import baselines, environments, policies
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import written
+from banditto.core.horizons import checked_arms
+from banditto.core.protocol import Protocol
+from banditto.core.registry import Entry
+from banditto.core.rewards import RewardKind, Rewards
 from banditto.environment import Environment, LinearEnvironment
-from banditto.errors import InvalidArgument
-from banditto.exact import written
-from banditto.horizons import checked_arms
 from banditto.policy import AnyPolicy
-from banditto.protocol import Protocol
-from banditto.registry import Entry
-from banditto.rewards import RewardKind, Rewards
 
 
 def load_class(entry: Entry) -> Any:

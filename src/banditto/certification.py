@@ -19,19 +19,19 @@ from typing import Any, Literal, NamedTuple
 from scipy.special import ndtri
 
 from banditto.catalogue import protocol_of
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import integer, open_unit
+from banditto.core.protocol import Protocol
+from banditto.core.text import html_table, short, text_table
 from banditto.engine.blocks import Progress, block_size, run_pairs
 from banditto.engine.ledger import Ledger
 from banditto.engine.machines import Backend
 from banditto.engine.pairs import Moments, PairCounts, Study, study_of
 from banditto.environment import Environment
-from banditto.errors import InvalidArgument
-from banditto.exact import integer, open_unit
 from banditto.intervals import MOST_PAIRS, clopper_pearson, pairs_to_settle
 from banditto.noise import SCHEME
 from banditto.policy import AnyPolicy, Guarantee, Policy, RoundPolicy
-from banditto.protocol import Protocol
 from banditto.sequences import ConfidenceSequence
-from banditto.text import html_table, short, text_table
 
 SCHEMA_VERSION = 1
 MOST_JOBS = 1024

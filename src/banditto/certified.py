@@ -11,10 +11,10 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from banditto import confidence, tuning
-from banditto.errors import InvalidArgument
-from banditto.exact import integer, precise, written
-from banditto.protocol import Plain, fraction, from_fraction
-from banditto.schedule import MOST_BATCHES
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import integer, precise, written
+from banditto.core.protocol import Plain, fraction, from_fraction
+from banditto.core.schedule import MOST_BATCHES
 from banditto.tuning import Problem
 from banditto.windows import Window, worst_sum
 

@@ -17,9 +17,9 @@ from operator import index
 
 import numpy as np
 
-from banditto.arrays import FloatArray, IntArray, WordArray
-from banditto.errors import InvalidArgument
-from banditto.exact import integer
+from banditto.core.arrays import FloatArray, IntArray, WordArray
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import integer
 
 LARGEST_SEED = 2**128 - 1
 WORDS_PER_STEP = 4

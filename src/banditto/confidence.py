@@ -13,9 +13,9 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
-from banditto.exact import PI, ceiling, first_true, precise
-from banditto.horizons import batch_count, batch_growth
-from banditto.rewards import Rewards
+from banditto.core.exact import PI, ceiling, first_true, precise
+from banditto.core.horizons import batch_count, batch_growth
+from banditto.core.rewards import Rewards
 
 
 def log_factor(arms: int, horizon: int, batches: int) -> Decimal:

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from banditto.arrays import BoolArray, FloatArray, IntArray, counted, namespace, times
-from banditto.exact import integer
+from banditto.core.arrays import BoolArray, FloatArray, IntArray, counted, namespace, times
+from banditto.core.exact import integer
 
 
 class Race(NamedTuple):

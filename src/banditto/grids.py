@@ -12,12 +12,12 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from banditto import confidence
-from banditto.errors import InvalidArgument
-from banditto.exact import ceiling, float_above, integer, precise, written
-from banditto.horizons import batch_count
-from banditto.protocol import Plain, fraction, from_fraction
-from banditto.rewards import Rewards
-from banditto.schedule import MOST_BATCHES
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import ceiling, float_above, integer, precise, written
+from banditto.core.horizons import batch_count
+from banditto.core.protocol import Plain, fraction, from_fraction
+from banditto.core.rewards import Rewards
+from banditto.core.schedule import MOST_BATCHES
 
 Terms = list[tuple[str, Decimal, str]]
 

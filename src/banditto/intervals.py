@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from scipy.special import betaincinv
 
-from banditto.exact import first_true
+from banditto.core.exact import first_true
 
 MOST_PAIRS = 10**9
 

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from banditto.algebra import product
-from banditto.arrays import FloatArray, IntArray
-from banditto.exact import PI, float_above, precise
+from banditto.core.arrays import FloatArray, IntArray
+from banditto.core.exact import PI, float_above, precise
 
 
 class Cells(NamedTuple):

@@ -14,9 +14,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from banditto.arrays import FloatArray, IntArray, WordArray
 from banditto.coins import address_key, philox_words
-from banditto.errors import InvalidArgument
+from banditto.core.arrays import FloatArray, IntArray, WordArray
+from banditto.core.errors import InvalidArgument
 
 SCHEME = 2  # of noise: another one draws other rewards at the same address
 SIDES = ("first", "second")

@@ -20,13 +20,13 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
-from banditto.arrays import FloatArray, IntArray
 from banditto.coins import Coins
-from banditto.errors import InvalidArgument
-from banditto.exact import float_above, precise, real, written
-from banditto.protocol import Plain
-from banditto.rewards import Rewards
-from banditto.text import html_table, short, text_table
+from banditto.core.arrays import FloatArray, IntArray
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import float_above, precise, real, written
+from banditto.core.protocol import Plain
+from banditto.core.rewards import Rewards
+from banditto.core.text import html_table, short, text_table
 
 # What a per-round policy sees of each arm: pulls n, summed rewards, their average, 1/n (0 before the first pull); and
 # numbers of its own (0 at first; one for each arm, unless it is `Remembering`), the only ones that it may write to.

@@ -9,11 +9,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
-from banditto.errors import InvalidArgument, ShortHorizonWarning
-from banditto.exact import open_unit
-from banditto.horizons import checked_arms, checked_horizon
-from banditto.protocol import Plain, Protocol, fraction, from_fraction
-from banditto.rewards import RewardKind, Rewards
+from banditto.core.errors import InvalidArgument, ShortHorizonWarning
+from banditto.core.exact import open_unit
+from banditto.core.horizons import checked_arms, checked_horizon
+from banditto.core.protocol import Plain, Protocol, fraction, from_fraction
+from banditto.core.rewards import RewardKind, Rewards
 
 Constants = Literal["certified", "paper"]
 _SILENT: ContextVar[bool] = ContextVar("silent", default=False)

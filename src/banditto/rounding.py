@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 from banditto.coins import Coins
 from banditto.confidence import mean_noise
-from banditto.errors import InvalidArgument
-from banditto.exact import ceiling, float_above, integer, open_unit, precise, real, written
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import ceiling, float_above, integer, open_unit, precise, real, written
+from banditto.core.rewards import RewardKind, Rewards
 from banditto.policy import Guarantee
 from banditto.replicable import Constants
-from banditto.rewards import RewardKind, Rewards
 
 # The offset is a multiple of 2^-53, so an interval holds one with probability at most its length plus this.
 _OFFSET_STEP = Decimal(2) ** -53

@@ -18,7 +18,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import NamedTuple
 
-from banditto.exact import PI, first_true, precise, written
+from banditto.core.exact import PI, first_true, precise, written
 
 # B(2j) / (2j (2j - 1)) of Stirling's series, from j = 1 on; from _STIRLING_FROM on, the series errs by less than 1e-40
 _BERNOULLI = (

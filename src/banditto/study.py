@@ -18,19 +18,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from banditto.catalogue import protocol_of
 from banditto.certification import MOST_JOBS, Certificate, certify, checked_rho, identity_of
+from banditto.core.errors import InvalidArgument, MissingExtra
+from banditto.core.exact import integer, open_unit
+from banditto.core.horizons import LONGEST_ROUND_HORIZON, SHORTEST_HORIZON
+from banditto.core.text import html_table, text_table
 from banditto.engine.curves import Curve, regret_curve
 from banditto.engine.pairs import Study, study_of
 from banditto.engine.watching import PairView, watch_pair
 from banditto.engine.workers import shared_workers, submitted
 from banditto.environment import Environment
-from banditto.errors import InvalidArgument, MissingExtra
-from banditto.exact import integer, open_unit
-from banditto.horizons import LONGEST_ROUND_HORIZON, SHORTEST_HORIZON
 from banditto.intervals import MOST_PAIRS
 from banditto.policy import AnyPolicy, BatchedPolicy, Policy, RoundPolicy
 from banditto.replicable import CALIBRATED
 from banditto.study_file import FEWEST_ROUNDS, MOST_ROUNDS
-from banditto.text import html_table, text_table
 
 if TYPE_CHECKING:
     import pandas as pd

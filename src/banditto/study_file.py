@@ -48,11 +48,11 @@ import tomli_w
 from banditto.actions.choosing import read_actions
 from banditto.catalogue import build_environment, build_linear_environment, build_policy, takes_option
 from banditto.coins import LARGEST_SEED
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import integer, open_unit, real
+from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
 from banditto.environment import Environment
 from banditto.environments.resampled import Resampled
-from banditto.errors import InvalidArgument
-from banditto.exact import integer, open_unit, real
-from banditto.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
 from banditto.intervals import MOST_PAIRS
 from banditto.logs.choosing import read_log
 from banditto.policy import AnyPolicy

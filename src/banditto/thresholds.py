@@ -6,10 +6,10 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from banditto import confidence
-from banditto.exact import precise, written
-from banditto.rewards import Rewards
-from banditto.schedule import Batch, Schedule
-from banditto.text import short
+from banditto.core.exact import precise, written
+from banditto.core.rewards import Rewards
+from banditto.core.schedule import Batch, Schedule
+from banditto.core.text import short
 
 Terms = list[tuple[str, Decimal, str]]
 

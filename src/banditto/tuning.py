@@ -16,8 +16,8 @@ import numpy as np
 from scipy.special import erfc, ndtr
 
 from banditto import confidence
-from banditto.arrays import FloatArray
-from banditto.rewards import Rewards
+from banditto.core.arrays import FloatArray
+from banditto.core.rewards import Rewards
 
 GAPS = (0.5, 0.3, 0.2, 0.1, 0.05, 0.03)  # round numbers, times the range of rewards: 1 in [0, 1], else 2 sigma
 GROWTHS = (4, 5, 6, 7, 8, 9, 10, 12, 14)

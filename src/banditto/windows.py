@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import erfc
 
 from banditto import confidence
-from banditto.arrays import FloatArray
+from banditto.core.arrays import FloatArray
 
 # Covers the rounding of every function used here, whose relative errors are below 1e-13.
 SAFETY = 1.0 + 1e-10

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from banditto.errors import BandittoError, ConflictError, InvalidArgument
+from banditto.core.errors import BandittoError, ConflictError, InvalidArgument
 from banditto.live.experiment import Experiment
 from banditto.live.verification import verify
 from tests.live.worlds import finish, hashed_reward, simulated_arms, small, small_policy, walked_order

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from banditto.errors import BandittoError
+from banditto.core.errors import BandittoError
 from banditto.live.events import Event, canonical
 from banditto.live.experiment import Experiment
 from banditto.live.exporting import export, read_log

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sql
 
+from banditto.core.errors import InvalidArgument
 from banditto.doctor.checking import examine
-from banditto.errors import InvalidArgument
 from banditto.live import connecting
 from banditto.live.connecting import StoreError, engine_of
 from banditto.live.experiment import Experiment

@@ -17,7 +17,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from banditto.errors import ConflictError
+from banditto.core.errors import ConflictError
 from banditto.live.experiment import Experiment
 from banditto.live.verification import verify
 from tests.live.servers import PostgresServer

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 import sqlalchemy as sql
 
-from banditto import provenance
+from banditto.core import provenance
+from banditto.core.errors import BandittoError, ConflictError, InvalidArgument
 from banditto.doctor.checking import examine
-from banditto.errors import BandittoError, ConflictError, InvalidArgument
 from banditto.live import experiment as module
 from banditto.live.connecting import StoreError, engine_of, shown_url
 from banditto.live.experiment import Experiment

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from banditto.errors import InvalidArgument
+from banditto.core.errors import InvalidArgument
 from banditto.live.ordering import BatchOrder
 from tests.live.worlds import walked_order
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sql
 
-from banditto.errors import ConflictError
+from banditto.core.errors import ConflictError
 from banditto.live.connecting import engine_of
 from banditto.live.experiment import Experiment
 from banditto.live.rows import Reading, Writing, now

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import sqlalchemy as sql
 
-from banditto.errors import InvalidArgument
+from banditto.core.errors import InvalidArgument
 from banditto.live.connecting import engine_of
 from banditto.live.events import FIRST_HASH, chained
 from banditto.live.experiment import Experiment

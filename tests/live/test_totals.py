@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import banditto as bd
-from banditto.errors import BandittoError, ConflictError, InvalidArgument
+from banditto.core.errors import BandittoError, ConflictError, InvalidArgument
 from banditto.live.experiment import Experiment
 from banditto.live.verification import verify
 from tests.live.test_contract import unchanged

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from banditto.errors import ConflictError
+from banditto.core.errors import ConflictError
 from banditto.live import connecting, store
 from banditto.live.experiment import Experiment
 from tests.live.worlds import hashed_reward, place

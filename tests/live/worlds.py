@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 import banditto as bd
-from banditto.arrays import FloatArray, IntArray
 from banditto.catalogue import protocol_of
 from banditto.coins import Coins, philox_words
+from banditto.core.arrays import FloatArray, IntArray
 from banditto.engine.batched import Execution
 from banditto.live.experiment import Experiment
 from banditto.live.registration import Registration, registered

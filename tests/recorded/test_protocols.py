@@ -8,7 +8,7 @@ import pytest
 
 from banditto import baselines
 from banditto.catalogue import policy_of, protocol_of
-from banditto.protocol import Protocol
+from banditto.core.protocol import Protocol
 
 FOLDER = Path(__file__).parent / "protocols"
 

@@ -8,8 +8,8 @@ import numpy as np
 
 import banditto as bd
 from banditto.actions.choosing import spread_actions
-from banditto.arrays import BoolArray, FloatArray, IntArray
 from banditto.coins import Coins
+from banditto.core.arrays import BoolArray, FloatArray, IntArray
 from banditto.policies.certified_elimination import State
 from banditto.policy import Policy
 from banditto.replicable import without_warnings

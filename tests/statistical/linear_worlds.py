@@ -9,8 +9,8 @@ import numpy as np
 from benchmarks.linear import polytope
 
 import banditto as bd
-from banditto.arrays import FloatArray
 from banditto.coins import Coins
+from banditto.core.arrays import FloatArray
 from banditto.engine.batched import Execution
 from banditto.engine.placed import Execution as PlacedExecution
 from banditto.environment import LinearEnvironment

@@ -104,7 +104,7 @@ def test_no_linear_cell_breaks(kind: Any, arms: int, rho: float) -> None:
     assert found.worst.mismatches > 0
 
 
-@pytest.mark.filterwarnings("ignore::banditto.errors.ShortHorizonWarning")
+@pytest.mark.filterwarnings("ignore::banditto.core.errors.ShortHorizonWarning")
 def test_algorithm_1_as_printed_is_found() -> None:
     """A fifth of all pairs differ at level 1e-9 on some instance, at rho = 0.1, of which the attack knows nothing."""
     found = bd.attack(as_printed(2, 10**5, 0.1), pairs_budget=20_000)

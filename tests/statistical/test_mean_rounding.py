@@ -9,8 +9,8 @@ from typing import Any, Literal
 import pytest
 
 import banditto as bd
+from banditto.core.horizons import batch_count, batch_growth
 from banditto.grids import GridBatch, GridSchedule
-from banditto.horizons import batch_count, batch_growth
 from banditto.intervals import lower_limit
 from banditto.policy import Policy
 from banditto.testing import assert_rate_at_most
@@ -56,7 +56,7 @@ def as_printed(arms: int, horizon: int, rho: float) -> bd.MeanRounding:
 
 
 @pytest.mark.parametrize("gap", [0.2, 0.4])
-@pytest.mark.filterwarnings("ignore::banditto.errors.ShortHorizonWarning")
+@pytest.mark.filterwarnings("ignore::banditto.core.errors.ShortHorizonWarning")
 def test_the_printed_pull_counts_are_not_replicable(gap: float) -> None:
     """K = 2, T = 10^5, rho = 0.1: more than a fifth of all pairs differ, at level 1e-9 for each gap."""
     policy = as_printed(2, 10**5, 0.1)

@@ -22,9 +22,9 @@ from banditto.actions.sets import (
     empty,
 )
 from banditto.algebra import cholesky, inner, product, solved_lower
-from banditto.arrays import FloatArray
-from banditto.errors import InvalidArgument
-from banditto.exact import real
+from banditto.core.arrays import FloatArray
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import real
 
 MOST_CUTS = 24
 _CLOSE = 2.0**-40  # relative: what floats leave to decimals

@@ -11,10 +11,10 @@ import numpy as np
 
 from banditto.actions.polytope import Polytope
 from banditto.actions.sets import Action, ConvexSet, Direction, Slab, checked_cut, checked_dimension, checked_direction
-from banditto.arrays import FloatArray
 from banditto.canonical import LARGEST
-from banditto.errors import InvalidArgument
-from banditto.exact import Count, real
+from banditto.core.arrays import FloatArray
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import Count, real
 
 MOST_VERTICES = 4096
 

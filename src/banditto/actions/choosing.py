@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from banditto.canonical import MOST_FEATURES
-from banditto.errors import InvalidArgument
-from banditto.exact import integer
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import integer
 
 if TYPE_CHECKING:
     from banditto.actions.finite import FiniteActions

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from banditto.actions.exact_simplex import HalfSpace, dot
-from banditto.arrays import FloatArray
+from banditto.core.arrays import FloatArray
 
 _UNIT = 2.0**-53
 _PLACES = 110

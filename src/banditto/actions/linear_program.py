@@ -11,8 +11,8 @@ import numpy as np
 
 from banditto.actions.exact_simplex import Beyond, Empty, Vertex, integer_row, maximiser, tie_breaker
 from banditto.actions.filtering import settled
-from banditto.arrays import FloatArray, IntArray
-from banditto.errors import BandittoError
+from banditto.core.arrays import FloatArray, IntArray
+from banditto.core.errors import BandittoError
 
 Trouble = Literal["empty", "unbounded", "undecided"]
 _ANSWERED = (

@@ -13,9 +13,9 @@ import numpy as np
 
 from banditto.actions.finite import FiniteActions
 from banditto.actions.sets import ActionSet
-from banditto.arrays import FloatArray
-from banditto.errors import InvalidArgument
-from banditto.exact import Real, real
+from banditto.core.arrays import FloatArray
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import Real, real
 
 MOST_STRIPS, MOST_POINTS = 2000, 1_000_000
 _STRIP = 2.0 / math.sqrt(5.0)  # of the radius: the diagonal of a strip's width and half of it is the radius

@@ -14,10 +14,10 @@ from banditto.actions.linear_program import LinearProgram, NoMaximum
 from banditto.actions.sets import Action, ConvexSet, Direction, Slab, checked_cut, checked_direction
 from banditto.actions.vertices import MOST_BASES, all_vertices
 from banditto.algebra import inner
-from banditto.arrays import FloatArray
 from banditto.canonical import checked_matrix
-from banditto.errors import InvalidArgument
-from banditto.exact import Real, real
+from banditto.core.arrays import FloatArray
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import Real, real
 
 _VERTEX_WORK = 4_000_000  # products of integers that listing the vertices may cost: a second or two
 

@@ -12,7 +12,7 @@ from banditto.actions.box import Box
 from banditto.actions.polytope import Polytope
 from banditto.actions.sets import ConvexSet
 from banditto.actions.simplex import Simplex
-from banditto.errors import InvalidArgument
+from banditto.core.errors import InvalidArgument
 
 NAMED = ("ball", "box", "simplex")
 _KEYS = {

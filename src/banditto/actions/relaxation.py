@@ -25,7 +25,7 @@ import numpy as np
 
 from banditto.actions.sets import Slab
 from banditto.algebra import cholesky, inner, inverse_of_lower, product, solved_lower
-from banditto.arrays import FloatArray
+from banditto.core.arrays import FloatArray
 
 COARSE = 0.002  # relative: the bound is this close, or as close as it is asked to be, to the best of its kind
 MOST_STEPS = 200

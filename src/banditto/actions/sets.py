@@ -8,10 +8,10 @@ from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from banditto.arrays import FloatArray
 from banditto.canonical import LARGEST, MOST_FEATURES, SMALLEST
-from banditto.errors import InvalidArgument
-from banditto.exact import Count, Real, integer, real
+from banditto.core.arrays import FloatArray
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import Count, Real, integer, real
 
 Action = tuple[float, ...]
 Direction = Sequence[float] | FloatArray

@@ -10,7 +10,7 @@ import numpy as np
 from banditto.actions.polytope import Polytope
 from banditto.actions.sets import Action, ConvexSet, Direction, Slab, checked_cut, checked_dimension, checked_direction
 from banditto.algebra import largest
-from banditto.arrays import FloatArray
+from banditto.core.arrays import FloatArray
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,11 +10,11 @@ import numpy as np
 
 from banditto.attacks.windows import UndecidedWindow, windows_of
 from banditto.coins import Coins
+from banditto.core.rewards import Rewards
 from banditto.environment import Environment
 from banditto.environments.bernoulli import Bernoulli
 from banditto.environments.gaussian import Gaussian
 from banditto.policy import BatchedPolicy, Policy
-from banditto.rewards import Rewards
 
 Point = tuple[float, ...]
 

@@ -16,13 +16,13 @@ from banditto.attacks.search import Space, search
 from banditto.catalogue import rewards_of
 from banditto.certification import MOST_JOBS, Certificate, certify, checked_rho
 from banditto.coins import LARGEST_SEED
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import integer, open_unit, real
+from banditto.core.rewards import RewardKind
+from banditto.core.text import html_table, text_table
 from banditto.engine.workers import shared_workers
-from banditto.errors import InvalidArgument
-from banditto.exact import integer, open_unit, real
 from banditto.intervals import MOST_PAIRS
 from banditto.policy import Acting, AnyPolicy, BatchedPolicy, RoundPolicy
-from banditto.rewards import RewardKind
-from banditto.text import html_table, text_table
 
 SCHEMA_VERSION = 1
 FEWEST_PAIRS = 1000

@@ -10,13 +10,13 @@ import numpy as np
 
 from banditto.actions.finite import FiniteActions
 from banditto.algebra import inner, product
-from banditto.arrays import FloatArray
 from banditto.attacks.windows import UndecidedWindow, windows_of
 from banditto.coins import Coins
+from banditto.core.arrays import FloatArray
+from banditto.core.rewards import Rewards
 from banditto.environment import Environment
 from banditto.environments.linear import LinearBernoulli, LinearGaussian
 from banditto.linear.problem import largest_parameter
-from banditto.rewards import Rewards
 
 Point = tuple[float, ...]
 

@@ -13,11 +13,11 @@ from concurrent.futures import BrokenExecutor, Executor, Future
 from typing import Any, NamedTuple, Protocol
 
 from banditto.coins import Coins, address_key
+from banditto.core.errors import WorkerError
 from banditto.engine.counting import count_differing
 from banditto.engine.pairs import Study, study_of
 from banditto.engine.workers import WORKER_DIED, submitted
 from banditto.environment import Environment
-from banditto.errors import WorkerError
 from banditto.policy import BatchedPolicy
 
 Point = tuple[float, ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from banditto.registry import Entry
+from banditto.core.registry import Entry
 
 if TYPE_CHECKING:
     from banditto.baselines.batched_elimination import BatchedElimination

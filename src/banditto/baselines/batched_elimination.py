@@ -17,13 +17,13 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from banditto.arrays import BoolArray, FloatArray, IntArray, namespace
 from banditto.coins import Coins
-from banditto.errors import InvalidArgument
-from banditto.exact import floor_power, integer, real, scale
-from banditto.horizons import batch_count, checked_arms, checked_horizon
-from banditto.protocol import Plain, Protocol, fraction, from_fraction
-from banditto.rewards import Rewards
+from banditto.core.arrays import BoolArray, FloatArray, IntArray, namespace
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import floor_power, integer, real, scale
+from banditto.core.horizons import batch_count, checked_arms, checked_horizon
+from banditto.core.protocol import Plain, Protocol, fraction, from_fraction
+from banditto.core.rewards import Rewards
 
 MOST_BATCHES = {"geometric": 100, "minimax": 10}
 

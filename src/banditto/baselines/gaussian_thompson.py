@@ -16,8 +16,8 @@ from typing import ClassVar
 import numpy as np
 from numba import njit
 
-from banditto.arrays import FloatArray
 from banditto.baselines.scaled import Scaled
+from banditto.core.arrays import FloatArray
 from banditto.counter import normal
 from banditto.policy import Kernel, Record
 

@@ -19,11 +19,11 @@ from typing import ClassVar
 import numpy as np
 from numba import njit
 
-from banditto.arrays import FloatArray
-from banditto.errors import InvalidArgument
+from banditto.core.arrays import FloatArray
+from banditto.core.errors import InvalidArgument
+from banditto.core.protocol import Plain, Protocol, fraction, from_fraction
+from banditto.core.rewards import RewardKind, Rewards
 from banditto.policy import Kernel, Record
-from banditto.protocol import Plain, Protocol, fraction, from_fraction
-from banditto.rewards import RewardKind, Rewards
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,6 @@ from typing import ClassVar
 import numpy as np
 from numba import njit
 
-from banditto.arrays import FloatArray
 from banditto.baselines.ridge import (
     RidgeRegression,
     backward,
@@ -28,6 +27,7 @@ from banditto.baselines.ridge import (
     update,
     weigh,
 )
+from banditto.core.arrays import FloatArray
 from banditto.counter import normal
 from banditto.policy import Kernel, Record
 

@@ -18,7 +18,6 @@ import numpy as np
 from numba import njit
 
 from banditto.actions.finite import FiniteActions
-from banditto.arrays import FloatArray
 from banditto.baselines.ridge import (
     RidgeRegression,
     backward,
@@ -31,12 +30,13 @@ from banditto.baselines.ridge import (
     update,
     weigh,
 )
+from banditto.core.arrays import FloatArray
+from banditto.core.rewards import Rewards
 from banditto.linear.problem import (
     largest_parameter,
     usual_centre,
 )
 from banditto.policy import Kernel, Record
-from banditto.rewards import Rewards
 
 
 @dataclass(frozen=True, kw_only=True)

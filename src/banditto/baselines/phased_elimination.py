@@ -21,12 +21,14 @@ import numpy as np
 
 from banditto.actions.finite import FiniteActions
 from banditto.algebra import cholesky, product, second_moment, solved_lower
-from banditto.arrays import BoolArray, FloatArray, IntArray, on_host
 from banditto.coins import Coins
+from banditto.core.arrays import BoolArray, FloatArray, IntArray, on_host
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import integer, real, scale
+from banditto.core.horizons import checked_arms, checked_horizon
+from banditto.core.protocol import Plain, Protocol, fraction, from_fraction
+from banditto.core.rewards import Rewards
 from banditto.design import g_optimal_design
-from banditto.errors import InvalidArgument
-from banditto.exact import integer, real, scale
-from banditto.horizons import checked_arms, checked_horizon
 from banditto.linear.problem import (
     actions_from_plain,
     actions_to_plain,
@@ -36,8 +38,6 @@ from banditto.linear.problem import (
     usual_centre,
 )
 from banditto.linear.trials import field_of
-from banditto.protocol import Plain, Protocol, fraction, from_fraction
-from banditto.rewards import Rewards
 
 _ACCURACY = 0.5
 _NUMBERS = ("sigma", "centre", "bound")

@@ -14,10 +14,12 @@ import numpy as np
 from numba import njit
 
 from banditto.actions.finite import FiniteActions
-from banditto.arrays import FloatArray, IntArray
-from banditto.errors import InvalidArgument
-from banditto.exact import real, scale
-from banditto.horizons import checked_arms
+from banditto.core.arrays import FloatArray, IntArray
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import real, scale
+from banditto.core.horizons import checked_arms
+from banditto.core.protocol import Plain, Protocol, fraction, from_fraction
+from banditto.core.rewards import Rewards
 from banditto.linear.problem import (
     actions_from_plain,
     actions_to_plain,
@@ -26,8 +28,6 @@ from banditto.linear.problem import (
     usual_centre,
 )
 from banditto.policy import Record
-from banditto.protocol import Plain, Protocol, fraction, from_fraction
-from banditto.rewards import Rewards
 
 
 @dataclass(frozen=True, kw_only=True)

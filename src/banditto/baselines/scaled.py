@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from banditto.exact import scale
-from banditto.protocol import Plain, Protocol, fraction, from_fraction
-from banditto.rewards import Rewards
+from banditto.core.exact import scale
+from banditto.core.protocol import Plain, Protocol, fraction, from_fraction
+from banditto.core.rewards import Rewards
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,14 +17,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from banditto.arrays import FloatArray
 from banditto.baselines.gamma_samples import NUMBERS, draw, prepare
 from banditto.compiling import compiled
-from banditto.errors import InvalidArgument
-from banditto.exact import real
+from banditto.core.arrays import FloatArray
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import real
+from banditto.core.protocol import Plain, Protocol, fraction, from_fraction
+from banditto.core.rewards import Rewards
 from banditto.policy import Kernel, Record
-from banditto.protocol import Plain, Protocol, fraction, from_fraction
-from banditto.rewards import Rewards
 
 
 @dataclass(frozen=True, kw_only=True)

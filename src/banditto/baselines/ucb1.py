@@ -17,9 +17,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from banditto.arrays import FloatArray
 from banditto.baselines.scaled import Scaled
 from banditto.compiling import compiled
+from banditto.core.arrays import FloatArray
 from banditto.policy import Kernel, Record
 
 

@@ -24,7 +24,7 @@ from banditto.cli.plan import plan
 from banditto.cli.policies import policies
 from banditto.cli.replay import replay
 from banditto.cli.reproduce import reproduce
-from banditto.errors import BandittoError, ConflictError
+from banditto.core.errors import BandittoError, ConflictError
 from banditto.version import __version__
 
 app = typer.Typer(

@@ -23,8 +23,8 @@ from banditto.cli.output import (
 )
 from banditto.cli.problems import BlankWorld, blank_problem
 from banditto.cli.workers import Workers
-from banditto.exact import open_unit
-from banditto.provenance import provenance
+from banditto.core.exact import open_unit
+from banditto.core.provenance import provenance
 
 FILES = ("attack.json", "protocol.toml")
 Budget = Annotated[

@@ -19,7 +19,7 @@ from banditto.cli.plan import Save
 from banditto.cli.problems import BlankWorld, blank_problem
 from banditto.cli.saving import place_to_save, save
 from banditto.cli.workers import Workers
-from banditto.provenance import provenance
+from banditto.core.provenance import provenance
 
 
 def calibrate(

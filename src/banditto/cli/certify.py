@@ -24,12 +24,12 @@ from banditto.cli.output import (
 )
 from banditto.cli.problems import problem_of
 from banditto.cli.workers import Workers
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import open_unit
+from banditto.core.provenance import provenance
 from banditto.engine.ledger import FILE_NAME
 from banditto.environment import Environment
-from banditto.errors import InvalidArgument
-from banditto.exact import open_unit
 from banditto.policy import AnyPolicy
-from banditto.provenance import provenance
 
 FILES = ("certificate.json", "protocol.toml")
 UntilSettled = Annotated[

@@ -22,8 +22,8 @@ from banditto.cli.output import (
     write_together,
 )
 from banditto.cli.workers import Workers
-from banditto.exact import open_unit, real
-from banditto.provenance import provenance
+from banditto.core.exact import open_unit, real
+from banditto.core.provenance import provenance
 
 if TYPE_CHECKING:
     from banditto.study import CompareProgress, Comparison

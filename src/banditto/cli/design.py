@@ -11,10 +11,10 @@ import typer
 from banditto.actions.choosing import read_actions
 from banditto.cli import parameters
 from banditto.cli.output import EXIT_CHECK, EXIT_OK, print_json, spinner
-from banditto.errors import InvalidArgument
-from banditto.exact import integer, real
-from banditto.provenance import provenance
-from banditto.text import text_table
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import integer, real
+from banditto.core.provenance import provenance
+from banditto.core.text import text_table
 
 if TYPE_CHECKING:
     from banditto.actions.finite import FiniteActions

@@ -13,9 +13,9 @@ from banditto.cli import parameters
 from banditto.cli.live_options import StoreOption, checked_url
 from banditto.cli.output import EXIT_CHECK, EXIT_OK, print_json, spinner
 from banditto.cli.saving import place_to_write, write
-from banditto.errors import InvalidArgument
-from banditto.provenance import extras, provenance
-from banditto.text import text_table
+from banditto.core.errors import InvalidArgument
+from banditto.core.provenance import extras, provenance
+from banditto.core.text import text_table
 
 DoctorOut = Annotated[str | None, typer.Option("--out", metavar="FILE", help="Write an HTML report there.")]
 

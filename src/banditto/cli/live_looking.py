@@ -11,9 +11,9 @@ from banditto.cli import parameters
 from banditto.cli.live_options import Name, StoreOption, opened, printed, store_url
 from banditto.cli.output import EXIT_CHECK, EXIT_OK, progress_bar, progress_bars
 from banditto.cli.saving import place_to_write, write
-from banditto.errors import InvalidArgument
-from banditto.exact import real
-from banditto.text import short, text_table
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import real
+from banditto.core.text import short, text_table
 
 OlderThan = Annotated[
     str | None, typer.Option("--older-than", metavar="SECONDS", help="Only those that have waited so long.")

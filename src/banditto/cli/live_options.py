@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from banditto.cli.output import print_json
-from banditto.errors import InvalidArgument, MissingExtra
-from banditto.provenance import provenance
+from banditto.core.errors import InvalidArgument, MissingExtra
+from banditto.core.provenance import provenance
 
 if TYPE_CHECKING:
     from banditto.live.experiment import Experiment

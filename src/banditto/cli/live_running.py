@@ -13,9 +13,9 @@ import typer
 from banditto.cli import parameters
 from banditto.cli.live_options import Name, Reason, StoreOption, TicketArgument, opened, printed, reason_of, store_url
 from banditto.cli.output import EXIT_OK, spinner
-from banditto.errors import InvalidArgument, masked, shown
-from banditto.exact import real
-from banditto.text import text_table
+from banditto.core.errors import InvalidArgument, masked, shown
+from banditto.core.exact import real
+from banditto.core.text import text_table
 
 if TYPE_CHECKING:
     from banditto.live.amounts import RewardRange
@@ -57,7 +57,7 @@ def init(
     as_json: parameters.Json = False,
 ) -> int:
     """Register an experiment: from now on its protocol cannot change. Prints the digest to publish."""
-    from banditto.protocol import Protocol
+    from banditto.core.protocol import Protocol
 
     read = Protocol.load(protocol)
     url = store_url(store)

@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from banditto.cli import parameters
-from banditto.errors import InvalidArgument
+from banditto.core.errors import InvalidArgument
 from banditto.logs import RewardLog
 from banditto.logs.choosing import read_log
 

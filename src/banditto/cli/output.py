@@ -16,8 +16,8 @@ from typing import Any
 
 import typer
 
+from banditto.core.errors import InvalidArgument, ShortHorizonWarning, masked
 from banditto.engine.blocks import Progress
-from banditto.errors import InvalidArgument, ShortHorizonWarning, masked
 
 _OPTIONS = {
     *("means", "environment", "horizon", "rho", "gap", "pairs", "rounds", "policies", "seed", "noise_seed"),

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from banditto.errors import InvalidArgument
-from banditto.exact import parsed_integer, real
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import parsed_integer, real
 
 PolicyArgument = Annotated[
     str, typer.Argument(metavar="POLICY", help="A name such as random-threshold:paper, or a protocol file (.toml).")

@@ -20,9 +20,9 @@ from banditto.cli.output import (
 )
 from banditto.cli.problems import BlankWorld
 from banditto.cli.saving import place_to_save, save
-from banditto.errors import InvalidArgument
-from banditto.exact import open_unit, real
-from banditto.provenance import provenance
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import open_unit, real
+from banditto.core.provenance import provenance
 
 if TYPE_CHECKING:
     from banditto.planning import TrialPlan

@@ -7,8 +7,8 @@ import sys
 from banditto.catalogue import listing
 from banditto.cli import parameters
 from banditto.cli.output import EXIT_OK, print_json
-from banditto.provenance import provenance
-from banditto.text import text_table
+from banditto.core.provenance import provenance
+from banditto.core.text import text_table
 
 SCHEMA_VERSION = 1
 

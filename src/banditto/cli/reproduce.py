@@ -20,8 +20,8 @@ from banditto.cli.output import (
     write_together,
 )
 from banditto.cli.workers import Workers
-from banditto.exact import integer
-from banditto.provenance import provenance
+from banditto.core.exact import integer
+from banditto.core.provenance import provenance
 
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer pairs and points: some minutes instead of many.")]
 Only = Annotated[

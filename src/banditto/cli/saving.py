@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from banditto.cli.output import write_together
-from banditto.errors import InvalidArgument
+from banditto.core.errors import InvalidArgument
 
 _DATABASE = b"SQLite format 3\0"  # how such a file begins
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from banditto.cli import parameters
-from banditto.errors import InvalidArgument
+from banditto.core.errors import InvalidArgument
 
 
 class Workers(NamedTuple):

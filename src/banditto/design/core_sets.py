@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from banditto.algebra import inner, largest, linear_forms, quadratic_forms, total
-from banditto.arrays import FloatArray, IntArray
+from banditto.core.arrays import FloatArray, IntArray
 from banditto.design.frank_wolfe import Weights, whitening
 from banditto.design.interior_point import polished
 

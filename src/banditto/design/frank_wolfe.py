@@ -23,7 +23,7 @@ from banditto.algebra import (
     quadratic_forms,
     second_moment,
 )
-from banditto.arrays import FloatArray
+from banditto.core.arrays import FloatArray
 from banditto.design.whitening import IllConditioned
 
 REFRESH = 64  # steps between fresh factorisations, over which rank-one updates drift by far less than DRIFT

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from banditto.algebra import cholesky, inverse_of_lower, product, second_moment, solved_lower, total
-from banditto.arrays import FloatArray
+from banditto.core.arrays import FloatArray
 
 MOST_STEPS = 100
 

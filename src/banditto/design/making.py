@@ -24,14 +24,14 @@ from banditto.actions.norms import (
 )
 from banditto.actions.sets import ActionSet, ConvexSet
 from banditto.algebra import inner, largest
-from banditto.arrays import FloatArray
 from banditto.canonical import BITS, CanonicalActions, canonical
+from banditto.core.arrays import FloatArray
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import Real
 from banditto.design.core_sets import Progress, Span, improved, solved, spanning, spanning_points
 from banditto.design.frank_wolfe import whitening
 from banditto.design.result import Design, aim, checked_accuracy, counts_of
 from banditto.design.whitening import Whitening
-from banditto.errors import InvalidArgument
-from banditto.exact import Real
 
 # A direction in which no action reaches beyond 2 d parts in 2^20 is taken for one in which there is none: rounding to
 # such parts alone can lift actions that span less by about sqrt(d) of them.

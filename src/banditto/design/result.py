@@ -19,9 +19,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from banditto.errors import InvalidArgument
-from banditto.exact import Count, Real, integer, real
-from banditto.text import text_table
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import Count, Real, integer, real
+from banditto.core.text import text_table
 
 MOST_PULLS = 10**18
 COARSEST, FINEST = 1000.0, 1e-8

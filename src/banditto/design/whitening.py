@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from banditto.algebra import cholesky, exact, inverse_of_lower, quadratic_forms
-from banditto.arrays import FloatArray
-from banditto.errors import InvalidArgument
+from banditto.core.arrays import FloatArray
+from banditto.core.errors import InvalidArgument
 
 _UNIT = 2.0**-53
 _POINT_BITS = 52

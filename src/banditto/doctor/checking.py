@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Literal
 
+from banditto.core.errors import BandittoError
+from banditto.core.provenance import extras, provenance
 from banditto.doctor.golden import digests, expected
-from banditto.errors import BandittoError
-from banditto.provenance import extras, provenance
 from banditto.report import page
 
 Outcome = Literal["ok", "failed", "not checked"]

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 import banditto as bd
-from banditto.arrays import FloatArray, IntArray
 from banditto.catalogue import policy_of
 from banditto.coins import Coins
-from banditto.errors import ContractError
+from banditto.core.arrays import FloatArray, IntArray
+from banditto.core.errors import ContractError
+from banditto.core.protocol import Protocol
+from banditto.core.trajectory import Run, Trajectory
 from banditto.policy import PlacedPolicy, Policy
-from banditto.protocol import Protocol
-from banditto.trajectory import Run, Trajectory
 
 # One policy of each kind, and of each set of constants: what its digests are called, and its protocol's file.
 CASES = {

@@ -10,15 +10,15 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
-from banditto.arrays import FloatArray, IntArray, namespace, taken
 from banditto.coins import Coins
+from banditto.core.arrays import FloatArray, IntArray, namespace, taken
+from banditto.core.errors import ContractError
+from banditto.core.trajectory import Run, Trajectory
 from banditto.engine.machines import HOST, Machine, machine_of
 from banditto.engine.pairs import PairCounts, Study, pairs_per_block, pseudo_regret
 from banditto.environment import Environment
-from banditto.errors import ContractError
 from banditto.noise import Noise
 from banditto.policy import BatchedPolicy
-from banditto.trajectory import Run, Trajectory
 
 # Pairs are moved out when this share of those in play has finished: earlier it would cost more than it saves.
 _WORTH_MOVING = 0.5

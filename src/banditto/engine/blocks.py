@@ -13,11 +13,11 @@ from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Executor
 from typing import NamedTuple
 
+from banditto.core.errors import WorkerError
 from banditto.engine import batched, placed
 from banditto.engine.ledger import Ledger
 from banditto.engine.pairs import PAIRS_PER_ROUND_BLOCK, PairCounts, Study, is_placed, pairs_per_block
 from banditto.engine.workers import WORKER_DIED, Parts, Played, Share, Workers, workers_for
-from banditto.errors import WorkerError
 from banditto.policy import PlacedPolicy, RoundPolicy
 
 logger = logging.getLogger(__name__)

@@ -11,10 +11,10 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import urlsplit
 
+from banditto.core.errors import InvalidArgument, MissingExtra, WorkerError
+from banditto.core.exact import real
+from banditto.core.provenance import fingerprint, mismatch
 from banditto.engine.remote import ClusterExecutor
-from banditto.errors import InvalidArgument, MissingExtra, WorkerError
-from banditto.exact import real
-from banditto.provenance import fingerprint, mismatch
 
 logger = logging.getLogger(__name__)
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from banditto.coins import Coins
+from banditto.core.errors import InvalidArgument
 from banditto.engine import batched, placed
 from banditto.engine.pairs import Study, is_placed
 from banditto.environment import LinearEnvironment
-from banditto.errors import InvalidArgument
 from banditto.noise import Noise
 from banditto.policy import PlacedPolicy, RoundPolicy
 

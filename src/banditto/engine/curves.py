@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from banditto.arrays import FloatArray, IntArray
+from banditto.core.arrays import FloatArray, IntArray
 from banditto.engine import batched, placed
 from banditto.engine.pairs import Study, gaps, is_placed, pairs_per_block, pseudo_regret
 from banditto.environment import LinearEnvironment

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from banditto.arrays import FloatArray, IntArray, WordArray, changed, register_namespace
 from banditto.coins import Coins
-from banditto.errors import InvalidArgument
+from banditto.core.arrays import FloatArray, IntArray, WordArray, changed, register_namespace
+from banditto.core.errors import InvalidArgument
 from banditto.noise import Noise, check_arms
 from banditto.policy import BatchedPolicy
 

@@ -25,8 +25,8 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from banditto.core.errors import ConflictError, InvalidArgument, shown
 from banditto.engine.pairs import Moments, PairCounts
-from banditto.errors import ConflictError, InvalidArgument, shown
 
 if sys.platform != "win32":
     import fcntl

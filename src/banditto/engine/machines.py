@@ -12,8 +12,8 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 
 from banditto.coins import Coins
+from banditto.core.errors import InvalidArgument
 from banditto.environment import Environment
-from banditto.errors import InvalidArgument
 from banditto.noise import Noise
 from banditto.policy import Acting, AnyPolicy, BatchedPolicy
 

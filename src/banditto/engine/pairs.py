@@ -7,13 +7,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from banditto.arrays import FloatArray, IntArray, namespace
 from banditto.coins import LARGEST_SEED
+from banditto.core.arrays import FloatArray, IntArray, namespace
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import integer
+from banditto.core.horizons import LONGEST_HORIZON, LONGEST_ROUND_HORIZON, checked_arms, checked_horizon
 from banditto.engine.machines import Backend, check_machine
 from banditto.environment import Environment, LinearEnvironment
-from banditto.errors import InvalidArgument
-from banditto.exact import integer
-from banditto.horizons import LONGEST_HORIZON, LONGEST_ROUND_HORIZON, checked_arms, checked_horizon
 from banditto.noise import derived_noise_seed
 from banditto.policy import Acting, AnyPolicy, PlacedPolicy, Policy, RoundPolicy
 

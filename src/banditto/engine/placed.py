@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from banditto.arrays import FloatArray, IntArray
 from banditto.coins import Coins
+from banditto.core.arrays import FloatArray, IntArray
+from banditto.core.errors import ContractError
+from banditto.core.trajectory import Run, Trajectory
 from banditto.engine.pairs import PairCounts, Study, pairs_per_block
 from banditto.environment import LinearEnvironment
-from banditto.errors import ContractError
 from banditto.noise import Noise
 from banditto.policy import PlacedPolicy
-from banditto.trajectory import Run, Trajectory
 
 
 class PlacedPlan(NamedTuple):

@@ -20,8 +20,8 @@ from concurrent.futures import CancelledError, Executor, Future, InvalidStateErr
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
-from banditto.errors import BandittoError, WorkerError
-from banditto.provenance import fingerprint, mismatch
+from banditto.core.errors import BandittoError, WorkerError
+from banditto.core.provenance import fingerprint, mismatch
 
 logger = logging.getLogger(__name__)
 

@@ -13,18 +13,18 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from banditto.arrays import FloatArray, IntArray
 from banditto.coins import Coins
+from banditto.core.arrays import FloatArray, IntArray
+from banditto.core.errors import InvalidArgument
+from banditto.core.horizons import LONGEST_HORIZON
+from banditto.core.rewards import Rewards
 from banditto.engine import batched
 from banditto.engine.pairs import Study, study_of
 from banditto.engine.replays import Dry, Replay, Stretch
 from banditto.environment import RewardKernel
-from banditto.errors import InvalidArgument
-from banditto.horizons import LONGEST_HORIZON
 from banditto.logs import RewardLog
 from banditto.noise import Noise
 from banditto.policy import AnyPolicy, BatchedPolicy, RoundPolicy
-from banditto.rewards import Rewards
 
 
 class LogRows:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from banditto.errors import InvalidArgument
+from banditto.core.errors import InvalidArgument
+from banditto.core.text import html_table, short, text_table
+from banditto.core.trajectory import SEQUENCE, start_digest, varints
 from banditto.logs import RewardLog
 from banditto.policy import AnyPolicy
-from banditto.text import html_table, short, text_table
-from banditto.trajectory import SEQUENCE, start_digest, varints
 
 
 class Dry(NamedTuple):

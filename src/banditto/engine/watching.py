@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from banditto.arrays import IntArray
+from banditto.core.arrays import IntArray
+from banditto.core.exact import integer
 from banditto.engine import batched, placed
 from banditto.engine.pairs import is_placed, study_of
 from banditto.environment import Environment
-from banditto.exact import integer
 from banditto.policy import AnyPolicy, PlacedPolicy, RoundPolicy
 
 

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
+from banditto.core.errors import WorkerError
 from banditto.engine.pairs import PairCounts, Study
-from banditto.errors import WorkerError
 
 T = TypeVar("T")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from banditto.errors import InvalidArgument
-from banditto.exact import Real, real
-from banditto.horizons import FEWEST_ARMS, MOST_ARMS
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import Real, real
+from banditto.core.horizons import FEWEST_ARMS, MOST_ARMS
 
 
 def checked_means(means: Iterable[Real], low: float, high: float, allowed: str) -> tuple[float, ...]:

@@ -19,14 +19,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from banditto.arrays import FloatArray, IntArray
+from banditto.core.arrays import FloatArray, IntArray
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import Real, integer, real
+from banditto.core.horizons import FEWEST_ARMS, LONGEST_HORIZON, MOST_ARMS
+from banditto.core.rewards import Rewards
 from banditto.environment import RewardKernel
 from banditto.environments.arms import checked_means
-from banditto.errors import InvalidArgument
-from banditto.exact import Real, integer, real
-from banditto.horizons import FEWEST_ARMS, LONGEST_HORIZON, MOST_ARMS
 from banditto.noise import Noise
-from banditto.rewards import Rewards
 
 MOST_VALUES = 1000
 _FORMAT = "arms with values from 0 to 1 and as many probabilities, which add up to 1"

@@ -15,16 +15,16 @@ import numpy as np
 from banditto.actions.finite import LONGEST, FiniteActions
 from banditto.actions.sets import ActionSet, ConvexSet
 from banditto.algebra import inner, product
-from banditto.arrays import FloatArray, IntArray
+from banditto.core.arrays import FloatArray, IntArray
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import Real, real, scale
+from banditto.core.horizons import LONGEST_HORIZON, MOST_ARMS
+from banditto.core.rewards import Rewards
 from banditto.environment import RewardKernel
 from banditto.environments.bernoulli import Bernoulli
 from banditto.environments.gaussian import Gaussian
-from banditto.errors import InvalidArgument
-from banditto.exact import Real, real, scale
-from banditto.horizons import LONGEST_HORIZON, MOST_ARMS
 from banditto.linear.problem import checked_actions
 from banditto.noise import Noise
-from banditto.rewards import Rewards
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,14 +13,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from banditto.arrays import FloatArray, IntArray
+from banditto.core.arrays import FloatArray, IntArray
+from banditto.core.errors import InvalidArgument
+from banditto.core.horizons import LONGEST_HORIZON
+from banditto.core.rewards import Rewards
+from banditto.core.text import short, text_table
 from banditto.environment import RewardKernel
-from banditto.errors import InvalidArgument
-from banditto.horizons import LONGEST_HORIZON
 from banditto.logs import RewardLog
 from banditto.noise import Noise
-from banditto.rewards import Rewards
-from banditto.text import short, text_table
 
 MOST_VALUES = 10_000  # of one arm: a total of many pulls takes a binomial draw for each
 

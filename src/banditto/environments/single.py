@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from banditto import counter
-from banditto.arrays import FloatArray
+from banditto.core.arrays import FloatArray
 
 
 @njit(cache=True, forceinline=True, error_model="numpy")

@@ -14,8 +14,8 @@ import numpy as np
 from banditto import lattice
 from banditto.actions.finite import FiniteActions
 from banditto.algebra import inner, product
-from banditto.arrays import FloatArray
 from banditto.coins import Coins
+from banditto.core.arrays import FloatArray
 from banditto.linear.rounding_plans import RoundingPlan, RoundingProblem
 
 _WORLDS = 24

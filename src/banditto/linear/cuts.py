@@ -13,15 +13,15 @@ from typing import ClassVar
 import numpy as np
 
 from banditto import certified, tuning
-from banditto.arrays import BoolArray, FloatArray
 from banditto.certified import EXPLORATION_UNIT, Plan
 from banditto.coins import Coins
-from banditto.exact import ceiling, precise
+from banditto.core.arrays import BoolArray, FloatArray
+from banditto.core.exact import ceiling, precise
+from banditto.core.protocol import Plain
 from banditto.linear.costs import worlds_of
 from banditto.linear.problem import largest_parameter
 from banditto.linear.race import LinearRace, Step
 from banditto.linear.trials import contest
-from banditto.protocol import Plain
 from banditto.tuning import Linear, Problem
 
 

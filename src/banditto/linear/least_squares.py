@@ -23,13 +23,14 @@ import numpy as np
 
 from banditto.actions.finite import FiniteActions
 from banditto.algebra import quadratic_forms
-from banditto.arrays import FloatArray
 from banditto.coins import Coins
+from banditto.core.arrays import FloatArray
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import Real, float_above, integer, open_unit, precise, real, written
+from banditto.core.rewards import RewardKind, Rewards
 from banditto.design import Design, g_optimal_design
 from banditto.design.result import PullPlan
 from banditto.design.whitening import IllConditioned
-from banditto.errors import InvalidArgument
-from banditto.exact import Real, float_above, integer, open_unit, precise, real, written
 from banditto.linear.problem import checked_actions, largest_parameter, largest_reward, usual_centre
 from banditto.linear.regression import Regression
 from banditto.linear.rounding import (
@@ -42,7 +43,6 @@ from banditto.linear.rounding import (
     pulls_for,
 )
 from banditto.policy import Guarantee
-from banditto.rewards import RewardKind, Rewards
 from banditto.rounding import samples_needed
 
 NEAR = 1e-9  # an estimate so near to another cell, in units of a cell, is reported as such

@@ -8,11 +8,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from banditto.arrays import IntArray
+from banditto.core.arrays import IntArray
+from banditto.core.exact import precise
+from banditto.core.horizons import LONGEST_HORIZON
+from banditto.core.rewards import Rewards
 from banditto.design import Design
 from banditto.design.whitening import IllConditioned
-from banditto.exact import precise
-from banditto.horizons import LONGEST_HORIZON
 from banditto.linear.active_sets import ConvexField, FiniteField, core_of, field_for
 from banditto.linear.problem import largest_reward
 from banditto.linear.regression import Regression
@@ -25,7 +26,6 @@ from banditto.linear.rounding import (
     pulls_for,
 )
 from banditto.linear.rounding_plans import RoundingBatch, RoundingPlan
-from banditto.rewards import Rewards
 
 
 class Opening(NamedTuple):

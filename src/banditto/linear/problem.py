@@ -19,12 +19,12 @@ from banditto.actions.reading import set_of
 from banditto.actions.sets import ActionSet, ConvexSet
 from banditto.algebra import inner
 from banditto.canonical import BITS, MOST_FEATURES
-from banditto.errors import InvalidArgument
-from banditto.exact import integer, real
-from banditto.horizons import checked_arms
-from banditto.protocol import Plain, Protocol, fraction, from_fraction
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import integer, real
+from banditto.core.horizons import checked_arms
+from banditto.core.protocol import Plain, Protocol, fraction, from_fraction
+from banditto.core.rewards import Rewards
 from banditto.replicable import Replicable
-from banditto.rewards import Rewards
 
 _ASCENTS = 8
 _OWN = "custom"  # a user's own action set: nobody else can read it from a protocol

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from banditto.algebra import product
-from banditto.arrays import FloatArray
+from banditto.core.arrays import FloatArray
 from banditto.design.whitening import IllConditioned, Whitening
 
 # |E| above this is refused: then all that it changes is a millionth of what is proved without it

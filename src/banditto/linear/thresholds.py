@@ -12,12 +12,12 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from banditto import confidence
-from banditto.errors import InvalidArgument
-from banditto.exact import PI, ceiling, first_true, integer, precise, written
-from banditto.horizons import batch_count, batch_growth
-from banditto.protocol import Plain, fraction, from_fraction
-from banditto.rewards import Rewards
-from banditto.schedule import LARGEST_BLOWUP, MOST_BATCHES
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import PI, ceiling, first_true, integer, precise, written
+from banditto.core.horizons import batch_count, batch_growth
+from banditto.core.protocol import Plain, fraction, from_fraction
+from banditto.core.rewards import Rewards
+from banditto.core.schedule import LARGEST_BLOWUP, MOST_BATCHES
 
 Terms = list[tuple[str, Decimal, str]]
 

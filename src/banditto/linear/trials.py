@@ -14,7 +14,7 @@ import numpy as np
 
 from banditto.actions.finite import FiniteActions
 from banditto.algebra import product
-from banditto.arrays import FloatArray, IntArray
+from banditto.core.arrays import FloatArray, IntArray
 from banditto.design import Design
 from banditto.design.whitening import IllConditioned, Whitening
 from banditto.linear.active_sets import FiniteField, core_of, field_for

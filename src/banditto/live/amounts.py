@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from fractions import Fraction
 
-from banditto.errors import InvalidArgument
+from banditto.core.errors import InvalidArgument
 
 _LARGEST = sys.float_info.max
 _LONGEST_BITS = 4096  # of a denominator; those of floats have at most 1075

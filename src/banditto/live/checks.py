@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from banditto.errors import InvalidArgument
-from banditto.exact import real
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import real
 
 LONGEST_NAME = 100
 LONGEST_TEXT = 2000

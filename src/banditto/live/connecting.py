@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sql
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from banditto.errors import ConflictError, InvalidArgument
+from banditto.core.errors import ConflictError, InvalidArgument
 
 ALLOWED = "sqlite:///FILE or postgresql://USER@HOST/DATABASE"
 OURS = "banditto_schema"  # the table by which a store is known

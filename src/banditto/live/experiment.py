@@ -17,8 +17,9 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from banditto.errors import BandittoError, ConflictError, InvalidArgument
-from banditto.exact import integer
+from banditto.core.errors import BandittoError, ConflictError, InvalidArgument
+from banditto.core.exact import integer
+from banditto.core.protocol import Protocol
 from banditto.live.answers import Answer, ExperimentStatus, Pending, Told
 from banditto.live.checks import LONGEST_TEXT, checked_name, checked_text, moment_before, plain
 from banditto.live.connecting import StoreError
@@ -29,7 +30,6 @@ from banditto.live.rows import Reading, Row, Writing, now
 from banditto.live.steps import Step
 from banditto.live.store import NoStore, Store
 from banditto.live.totals import Totals
-from banditto.protocol import Protocol
 from banditto.version import __version__
 
 T = TypeVar("T")

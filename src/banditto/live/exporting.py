@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from banditto.core.errors import MissingExtra
 from banditto.engine.blocks import Progress
-from banditto.errors import MissingExtra
 from banditto.live.amounts import read
 from banditto.live.events import Event
 from banditto.live.progress import LogError, Ticket

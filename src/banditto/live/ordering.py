@@ -18,7 +18,7 @@ from functools import lru_cache
 import numpy as np
 
 from banditto.coins import Coins, philox_words
-from banditto.errors import InvalidArgument
+from banditto.core.errors import InvalidArgument
 
 ORDER_RULE = "permuted-blocks/1"
 _LONGEST_SHARE = 32  # slots of a block for each arm, where counts are far apart

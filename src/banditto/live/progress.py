@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
-from banditto.errors import BandittoError
+from banditto.core.errors import BandittoError
 from banditto.live.amounts import read, written
 from banditto.live.course import Course, Stage
 from banditto.live.registration import Registration

@@ -12,11 +12,11 @@ from functools import cached_property
 from typing import Any
 
 from banditto.catalogue import policy_of, rewards_of
-from banditto.errors import InvalidArgument
+from banditto.core.errors import InvalidArgument
+from banditto.core.protocol import Protocol, fraction, from_fraction
 from banditto.live.amounts import RewardRange
 from banditto.live.ordering import ORDER_RULE
 from banditto.policy import PlacedPolicy, Policy
-from banditto.protocol import Protocol, fraction, from_fraction
 
 SCHEMA_VERSION = 1
 LONGEST_NAME = 200

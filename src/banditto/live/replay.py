@@ -11,15 +11,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from banditto.core.errors import BandittoError
+from banditto.core.protocol import fraction
 from banditto.engine.blocks import Progress as Shown
-from banditto.errors import BandittoError
 from banditto.live.amounts import read, written
 from banditto.live.course import Course
 from banditto.live.events import FIRST_HASH, Event, canonical, chained
 from banditto.live.progress import LogError, Progress, Ticket
 from banditto.live.registration import Registration
 from banditto.live.rows import Reading, Row
-from banditto.protocol import fraction
 
 # What reading a body raises that somebody has written anew, with hashes that fit.
 _SHAPES = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from banditto.arrays import FloatArray
 from banditto.coins import Coins
+from banditto.core.arrays import FloatArray
+from banditto.core.errors import ConflictError, InvalidArgument
 from banditto.engine.blocks import Progress
-from banditto.errors import ConflictError, InvalidArgument
 from banditto.live.checks import checked_name
 from banditto.live.connecting import shown_url
 from banditto.live.progress import LogError

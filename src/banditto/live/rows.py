@@ -13,8 +13,8 @@ from typing import Any
 import sqlalchemy as sql
 from sqlalchemy.exc import IntegrityError
 
+from banditto.core.errors import ConflictError, InvalidArgument
 from banditto.engine.blocks import Progress
-from banditto.errors import ConflictError, InvalidArgument
 from banditto.live.events import FIRST_HASH, Event, Kind, following
 from banditto.live.progress import Ticket
 from banditto.live.tables import DECISIONS, EVENTS, EXPERIMENTS, OPEN, REQUESTS, TICKETS

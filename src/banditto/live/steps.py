@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from banditto.errors import ConflictError, InvalidArgument
+from banditto.core.errors import ConflictError, InvalidArgument
+from banditto.core.protocol import fraction
 from banditto.live.amounts import written
 from banditto.live.answers import Answer, Assignment, Told
 from banditto.live.course import Course
@@ -17,7 +18,6 @@ from banditto.live.progress import Progress, Ticket
 from banditto.live.registration import Registration
 from banditto.live.rows import Row, Writing
 from banditto.live.totals import Totals, checked_totals
-from banditto.protocol import fraction
 
 
 class Step:

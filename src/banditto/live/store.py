@@ -15,7 +15,7 @@ from weakref import WeakSet
 import sqlalchemy as sql
 from sqlalchemy.exc import SQLAlchemyError
 
-from banditto.errors import InvalidArgument
+from banditto.core.errors import InvalidArgument
 from banditto.live.connecting import BUSY_SECONDS, StoreError, engine_of, failure, passing, shown_url
 from banditto.live.rows import Reading, Writing
 from banditto.live.tables import SCHEMA, SCHEMA_VERSION, metadata, upgrade

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
-from banditto.errors import InvalidArgument
-from banditto.exact import integer
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import integer
 from banditto.live.checks import plain
 from banditto.live.registration import Registration
 

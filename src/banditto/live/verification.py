@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from banditto.core.errors import InvalidArgument
 from banditto.engine.blocks import Progress
-from banditto.errors import InvalidArgument
 from banditto.live.progress import LogError, Ticket
 from banditto.live.replay import Decision, Replay, replayed
 from banditto.live.rows import Reading, Row, unknown

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from banditto.errors import InvalidArgument, MissingExtra, shown
+from banditto.core.errors import InvalidArgument, MissingExtra, shown
 
 PARQUET = ".parquet"
 

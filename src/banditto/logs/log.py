@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from banditto.errors import InvalidArgument, shown
-from banditto.exact import Real, real
-from banditto.horizons import FEWEST_ARMS, MOST_ARMS
+from banditto.core.errors import InvalidArgument, shown
+from banditto.core.exact import Real, real
+from banditto.core.horizons import FEWEST_ARMS, MOST_ARMS
 from banditto.logs.files import rows_of
 
 LONGEST_NAME = 60

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
+from banditto.core.errors import BandittoError, InvalidArgument
+from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
 from banditto.environment import Environment
-from banditto.errors import BandittoError, InvalidArgument
-from banditto.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
 from banditto.intervals import lower_limit
 from banditto.planning.effort import Effort, effort_for
 from banditto.planning.questions import Question

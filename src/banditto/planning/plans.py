@@ -16,10 +16,10 @@ from banditto import policies
 from banditto.catalogue import protocol_of
 from banditto.certification import Regret
 from banditto.coins import LARGEST_SEED
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import integer, open_unit, real
+from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
 from banditto.environment import Environment
-from banditto.errors import InvalidArgument
-from banditto.exact import integer, open_unit, real
-from banditto.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
 from banditto.linear.problem import checked_actions
 from banditto.planning.effort import Effort
 from banditto.planning.planner import LARGEST_RHO, LEAST_RHO, NARROWEST, Open, Planner, Progress, Settled

@@ -16,12 +16,12 @@ from banditto import policies
 from banditto.aiming import Aim, best_aim
 from banditto.attacks.linear_spaces import LinearSpace
 from banditto.catalogue import blank_environment, build_environment, build_policy, load_class, lookup, takes_option
+from banditto.core.errors import InvalidArgument
+from banditto.core.horizons import LONGEST_HORIZON
+from banditto.core.registry import Entry
 from banditto.environment import Environment, LinearEnvironment
-from banditto.errors import InvalidArgument
-from banditto.horizons import LONGEST_HORIZON
 from banditto.linear.problem import usual_centre
 from banditto.policy import AnyPolicy, Policy
-from banditto.registry import Entry
 from banditto.replicable import without_warnings
 from banditto.tuning import Problem
 

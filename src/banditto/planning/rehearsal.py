@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from banditto.arrays import BoolArray, FloatArray
 from banditto.coins import Coins, address_key
+from banditto.core.arrays import BoolArray, FloatArray
 from banditto.engine import batched, placed
 from banditto.engine.pairs import gaps, is_placed, pseudo_regret, study_of
 from banditto.environment import Environment, LinearEnvironment

@@ -22,16 +22,16 @@ import numpy as np
 
 from banditto import aiming, certified, confidence
 from banditto.aiming import Aim
-from banditto.arrays import BoolArray, FloatArray, IntArray, counted, namespace, within
 from banditto.certified import EXPLORATION_UNIT, Cut, Plan
 from banditto.coins import Coins
-from banditto.errors import InvalidArgument
-from banditto.exact import integer, real, written
+from banditto.core.arrays import BoolArray, FloatArray, IntArray, counted, namespace, within
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import integer, real, written
+from banditto.core.protocol import Plain, Protocol
+from banditto.core.rewards import Rewards
+from banditto.core.text import significant
 from banditto.policy import Description, Guarantee
-from banditto.protocol import Plain, Protocol
 from banditto.replicable import CALIBRATED, Replicable
-from banditto.rewards import Rewards
-from banditto.text import significant
 from banditto.tuning import Problem
 
 

@@ -21,10 +21,12 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from banditto import certified, confidence
 from banditto.actions.finite import FiniteActions
-from banditto.arrays import FloatArray, IntArray
 from banditto.certified import EXPLORATION_UNIT, Plan
 from banditto.coins import Coins
-from banditto.errors import InvalidArgument
+from banditto.core.arrays import FloatArray, IntArray
+from banditto.core.errors import InvalidArgument
+from banditto.core.protocol import Plain, Protocol
+from banditto.core.text import significant
 from banditto.linear.costs import best_plan, gaps_of, lattice_regret
 from banditto.linear.cuts import LinearCuts
 from banditto.linear.problem import LinearPolicy, largest_parameter
@@ -32,8 +34,6 @@ from banditto.linear.race import LinearRace
 from banditto.linear.trials import contest, field_of
 from banditto.policies.least_squares_rounding import LeastSquaresRounding
 from banditto.policy import Description, Guarantee
-from banditto.protocol import Plain, Protocol
-from banditto.text import significant
 
 Method = Literal["thresholds", "lattice"]
 

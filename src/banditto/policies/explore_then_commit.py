@@ -18,14 +18,14 @@ from decimal import Decimal
 from typing import ClassVar
 
 from banditto import elimination
-from banditto.arrays import FloatArray, IntArray, namespace
 from banditto.coins import Coins
+from banditto.core.arrays import FloatArray, IntArray, namespace
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import ceiling, integer, precise, real, written
+from banditto.core.horizons import LONGEST_HORIZON
+from banditto.core.protocol import Plain, Protocol
 from banditto.elimination import Race
-from banditto.errors import InvalidArgument
-from banditto.exact import ceiling, integer, precise, real, written
-from banditto.horizons import LONGEST_HORIZON
 from banditto.policy import Description, Guarantee
-from banditto.protocol import Plain, Protocol
 from banditto.replicable import Replicable
 
 

@@ -24,19 +24,19 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from banditto.actions.finite import FiniteActions
-from banditto.arrays import BoolArray, FloatArray, IntArray, on_host
 from banditto.coins import Coins
-from banditto.errors import InvalidArgument
-from banditto.exact import first_true, integer, precise
-from banditto.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
+from banditto.core.arrays import BoolArray, FloatArray, IntArray, on_host
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import first_true, integer, precise
+from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
+from banditto.core.protocol import Plain, Protocol
+from banditto.core.text import significant
 from banditto.linear.active_sets import ConvexField, FiniteField, field_for
 from banditto.linear.openings import Opening, Openings
 from banditto.linear.problem import LinearPolicy
 from banditto.linear.rounding import PRECISION_SHARE
 from banditto.linear.rounding_plans import RoundingPlan, RoundingProblem
 from banditto.policy import Description, Guarantee
-from banditto.protocol import Plain, Protocol
-from banditto.text import significant
 
 
 class State(NamedTuple):

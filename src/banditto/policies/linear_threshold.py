@@ -22,16 +22,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from banditto.arrays import BoolArray, FloatArray
 from banditto.coins import Coins
-from banditto.errors import InvalidArgument
-from banditto.horizons import LONGEST_HORIZON, SHORTEST_HORIZON, useful_horizons
+from banditto.core.arrays import BoolArray, FloatArray
+from banditto.core.errors import InvalidArgument
+from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON, useful_horizons
+from banditto.core.protocol import Plain, Protocol
+from banditto.core.text import significant
 from banditto.linear.race import LinearRace, Step
 from banditto.linear.thresholds import FINAL_OF, FINAL_PARTS, LinearProblem, LinearSchedule
 from banditto.linear.trials import contest
 from banditto.policy import Description, Guarantee
-from banditto.protocol import Plain, Protocol
-from banditto.text import significant
 
 
 @dataclass(frozen=True, kw_only=True)

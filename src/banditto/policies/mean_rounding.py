@@ -23,16 +23,16 @@ from decimal import Decimal
 from typing import ClassVar, NamedTuple
 
 from banditto import confidence, elimination
-from banditto.arrays import BoolArray, FloatArray, IntArray, namespace, within
 from banditto.coins import Coins
+from banditto.core.arrays import BoolArray, FloatArray, IntArray, namespace, within
+from banditto.core.exact import precise, written
+from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON, batch_count, useful_horizons
+from banditto.core.protocol import Plain, Protocol
+from banditto.core.text import significant
 from banditto.elimination import Race
-from banditto.exact import precise, written
 from banditto.grids import GridProblem, GridSchedule
-from banditto.horizons import LONGEST_HORIZON, SHORTEST_HORIZON, batch_count, useful_horizons
 from banditto.policy import Description, Guarantee
-from banditto.protocol import Plain, Protocol
 from banditto.replicable import Replicable
-from banditto.text import significant
 
 
 class State(NamedTuple):

@@ -18,14 +18,14 @@ import numpy as np
 
 from banditto.actions.finite import FiniteActions
 from banditto.actions.nets import net
-from banditto.arrays import FloatArray, IntArray
 from banditto.coins import Coins
-from banditto.errors import InvalidArgument
-from banditto.horizons import MOST_ARMS
+from banditto.core.arrays import FloatArray, IntArray
+from banditto.core.errors import InvalidArgument
+from banditto.core.horizons import MOST_ARMS
+from banditto.core.protocol import Plain, Protocol
 from banditto.linear.problem import LinearPolicy, checked_actions
 from banditto.policies.linear_threshold import LinearThreshold
 from banditto.policy import Description, Guarantee
-from banditto.protocol import Plain, Protocol
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 
+from banditto.core.text import short
 from banditto.live.amounts import read
 from banditto.live.events import Event
 from banditto.live.exporting import Log
@@ -20,7 +21,6 @@ from banditto.live.replication import behind
 from banditto.live.verification import Verification
 from banditto.policy import PlacedPolicy
 from banditto.report import page
-from banditto.text import short
 
 _OPEN_ITEMS = (
     "Title, abstract, background and objectives (items 1 and 2)",

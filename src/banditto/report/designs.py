@@ -15,9 +15,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from banditto.actions.sets import ActionSet
-from banditto.arrays import FloatArray
+from banditto.core.arrays import FloatArray
+from banditto.core.errors import InvalidArgument
 from banditto.design.result import Design
-from banditto.errors import InvalidArgument
 from banditto.report.style import LIGHT, Look, new_figure
 
 PLAIN = Look(LIGHT, 6.4)

@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from banditto.core.text import short
 from banditto.environment import LinearEnvironment
 from banditto.report.style import Look, legend_below, legend_height, new_figure, plain, policy_style
 from banditto.study import Comparison, Entrant
-from banditto.text import short
 
 
 def regret_figure(comparison: Comparison, look: Look) -> Figure | None:

@@ -15,7 +15,7 @@ from matplotlib.colors import ListedColormap, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from banditto.arrays import FloatArray, IntArray
+from banditto.core.arrays import FloatArray, IntArray
 from banditto.engine.watching import PairView
 from banditto.report.style import LIGHT, Look, new_figure, plain
 

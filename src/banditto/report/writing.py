@@ -13,6 +13,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from banditto.certification import DEFAULT_PAIRS
+from banditto.core.text import short
 from banditto.environment import LinearEnvironment
 from banditto.environments.resampled import Resampled
 from banditto.report import page
@@ -22,7 +23,6 @@ from banditto.report.ribbons import ribbon_figure
 from banditto.report.style import LOOKS, Look, as_png, as_svg, drawn_in
 from banditto.study import HEADER, CompareProgress, Comparison, cells, explained, power_of_ten
 from banditto.study_file import StudyFile
-from banditto.text import short
 
 Files = dict[str, str | bytes]
 Draw = Callable[[Look], Figure | None]

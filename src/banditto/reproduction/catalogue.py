@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 
-from banditto.errors import ContractError, InvalidArgument
+from banditto.core.errors import ContractError, InvalidArgument
 from banditto.reproduction.claims import Claim
 
 MODULES: tuple[str, ...] = (

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from banditto.errors import ContractError
+from banditto.core.errors import ContractError
 
 Verdict = Literal["agrees", "disagrees", "not testable"]
 

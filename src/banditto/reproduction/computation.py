@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from banditto.actions.sets import ActionSet
-from banditto.arrays import FloatArray
+from banditto.core.arrays import FloatArray
 from banditto.design import g_optimal_design
 from banditto.reproduction.claims import AtMost, Claim, Effort, Measured
 from banditto.reproduction.fits import Point, exponent

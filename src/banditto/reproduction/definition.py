@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from banditto.actions.ball import Ball
-from banditto.arrays import FloatArray
 from banditto.baselines import REGISTRY as ORDINARY
 from banditto.catalogue import build_policy
+from banditto.core.arrays import FloatArray
 from banditto.environment import Environment
 from banditto.environments.bernoulli import Bernoulli
 from banditto.environments.linear import LinearBernoulli

@@ -16,8 +16,8 @@ import numpy as np
 
 from banditto.actions.simplex import Simplex
 from banditto.certification import Regret, certify
+from banditto.core.errors import ShortHorizonWarning
 from banditto.environments.linear import LinearBernoulli
-from banditto.errors import ShortHorizonWarning
 from banditto.linear.active_sets import core_of
 from banditto.linear.least_squares import ReplicableLeastSquares
 from banditto.linear.regression import Regression

@@ -12,7 +12,8 @@ import numpy as np
 
 from banditto.actions.finite import FiniteActions
 from banditto.algebra import quadratic_forms
-from banditto.arrays import FloatArray
+from banditto.core.arrays import FloatArray
+from banditto.core.rewards import Rewards
 from banditto.environments.linear import LinearGaussian
 from banditto.intervals import clopper_pearson
 from banditto.linear.problem import largest_reward
@@ -21,7 +22,6 @@ from banditto.noise import Noise
 from banditto.reproduction.claims import AtMost, Claim, Effort, Measured, Near
 from banditto.reproduction.fits import Point, exponent
 from banditto.reproduction.instances import along, sphere
-from banditto.rewards import Rewards
 
 DELTA, EPSILON = 0.05, 0.1
 PULLS = 10_000

@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from banditto.arrays import FloatArray
 from banditto.coins import Coins
+from banditto.core.arrays import FloatArray
 from banditto.environments.bernoulli import Bernoulli
 from banditto.intervals import clopper_pearson
 from banditto.noise import Noise

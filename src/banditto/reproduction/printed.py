@@ -10,11 +10,11 @@ from functools import partial
 from itertools import accumulate
 from typing import Any, ClassVar
 
+from banditto.core.errors import ShortHorizonWarning
+from banditto.core.exact import precise, written
+from banditto.core.horizons import batch_count, batch_growth
 from banditto.environments.bernoulli import Bernoulli
-from banditto.errors import ShortHorizonWarning
-from banditto.exact import precise, written
 from banditto.grids import GridBatch, GridSchedule
-from banditto.horizons import batch_count, batch_growth
 from banditto.policies.mean_rounding import MeanRounding
 from banditto.policies.random_threshold import RandomThreshold
 from banditto.policy import Policy

@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from banditto.actions.simplex import Simplex
-from banditto.arrays import FloatArray
 from banditto.coins import Coins
+from banditto.core.arrays import FloatArray
+from banditto.core.rewards import Rewards
 from banditto.design import g_optimal_design
 from banditto.environments.linear import LinearBernoulli
 from banditto.intervals import clopper_pearson
@@ -27,7 +28,6 @@ from banditto.noise import Noise
 from banditto.reproduction.claims import AtMost, Claim, Effort, Measured, Near, Rule
 from banditto.reproduction.fits import Point, exponent
 from banditto.reproduction.instances import along, log_even, sphere
-from banditto.rewards import Rewards
 
 EPSILON, RHO, DELTA = 0.2, 0.1, 0.01
 DIMENSION, ARMS = 5, 100

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from banditto.certification import MOST_JOBS
+from banditto.core.errors import WorkerError
+from banditto.core.exact import integer
+from banditto.core.text import html_table, short, text_table
 from banditto.engine.workers import WORKER_DIED, shared_workers, submitted
-from banditto.errors import WorkerError
-from banditto.exact import integer
 from banditto.reproduction.catalogue import chosen, claim_of
 from banditto.reproduction.claims import Claim, Effort, Measured, Row, Untestable, Verdict
-from banditto.text import html_table, short, text_table
 
 SCHEMA_VERSION = 1
 HEADER = ("claim", "place", "quantity", "predicted", "measured", "interval", "detectable", "verdict")

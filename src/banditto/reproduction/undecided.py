@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from banditto.arrays import IntArray
 from banditto.coins import Coins
+from banditto.core.arrays import IntArray
+from banditto.core.horizons import batch_count
+from banditto.core.schedule import Batch
 from banditto.environments.bernoulli import Bernoulli
-from banditto.horizons import batch_count
 from banditto.noise import Noise
 from banditto.policies.random_threshold import RandomThreshold
 from banditto.reproduction.claims import AtMost, Chart, Claim, Curve, Effort, Measured
-from banditto.schedule import Batch
 
 MOST = 6  # by the paper's proof
 LOGARITHMS = tuple(range(17, 35))  # of horizons: whole powers of e

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from banditto.actions.sets import ActionSet
-from banditto.arrays import FloatArray
 from banditto.coins import Coins
+from banditto.core.arrays import FloatArray
+from banditto.core.errors import InvalidArgument
 from banditto.design import g_optimal_design
-from banditto.errors import InvalidArgument
 
 CLOSE = 1e-9  # relative to the size of the numbers: far above rounding, far below any shape
 

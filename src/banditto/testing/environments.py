@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from banditto.arrays import FloatArray, IntArray
+from banditto.core.arrays import FloatArray, IntArray
 from banditto.engine.machines import HOST, Machine
 from banditto.environment import Environment
 from banditto.testing.statistics import assert_moments

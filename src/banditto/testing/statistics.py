@@ -7,8 +7,8 @@ import math
 import numpy as np
 from scipy.special import betainc, ndtri
 
-from banditto.arrays import FloatArray
-from banditto.exact import first_true
+from banditto.core.arrays import FloatArray
+from banditto.core.exact import first_true
 from banditto.intervals import lower_limit
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from banditto.errors import InvalidArgument
-from banditto.exact import scale
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import scale
 
 FURTHEST_MEAN = 1e4  # in standard deviations
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from banditto.errors import InvalidArgument
-from banditto.exact import integer
-from banditto.protocol import Plain, fraction, from_fraction
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import integer
+from banditto.core.protocol import Plain, fraction, from_fraction
 
 MOST_BATCHES = 200
 LARGEST_BLOWUP = 10**700  # K^2 / rho^2 for the smallest float

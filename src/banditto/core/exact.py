@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from decimal import Decimal, DecimalException, localcontext
 from typing import SupportsFloat, SupportsIndex
 
-from banditto.errors import InvalidArgument, shown
+from banditto.core.errors import InvalidArgument, shown
 
 DIGITS = 60
 PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459")

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from banditto.arrays import IntArray
+from banditto.core.arrays import IntArray
 
 ASCENDING = "ascending"  # within a batch: all pulls of the lowest arm, then of the next
 SEQUENCE = "sequence"  # no batches: runs of the sequence itself, as played

@@ -19,8 +19,8 @@ from typing import Any
 
 import tomli_w
 
-from banditto.errors import InvalidArgument, masked
-from banditto.exact import integer, open_unit, written
+from banditto.core.errors import InvalidArgument, masked
+from banditto.core.exact import integer, open_unit, written
 
 SCHEMA_VERSION = 1
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 
-from banditto.errors import InvalidArgument
-from banditto.exact import first_true, floor_log, floor_power, floor_root, integer, precise
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import first_true, floor_log, floor_power, floor_root, integer, precise
 
 SHORTEST_HORIZON, LONGEST_HORIZON = 10, 10**15
 LONGEST_ROUND_HORIZON = 10**9  # a per-round policy takes time for every round; nobody would wait longer

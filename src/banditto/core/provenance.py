@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from banditto.errors import masked
+from banditto.core.errors import masked
 from banditto.version import __version__
 
 LIBRARIES = ("numpy", "scipy", "numba", "highspy")

@@ -22,7 +22,7 @@ class InvalidArgument(BandittoError, ValueError):
         >>> from banditto import Bernoulli
         >>> Bernoulli([0.5, 1.2])
         Traceback (most recent call last):
-        banditto.errors.InvalidArgument: means: got 1.2, allowed: numbers from 0 to 1
+        banditto.core.errors.InvalidArgument: means: got 1.2, allowed: numbers from 0 to 1
     """
 
     code = "invalid-argument"
