@@ -23,13 +23,13 @@ from tests.statistical import test_linear
 from tests.statistical.linear_worlds import share_dropped
 
 import banditto as bd
-from banditto import lattice
 from banditto.coins import Coins
 from banditto.core.arrays import FloatArray
 from banditto.core.rewards import Rewards
-from banditto.intervals import clopper_pearson
 from banditto.linear.regression import Regression
 from banditto.linear.rounding import LatticeRounding, leverage_of
+from banditto.numbers import lattice
+from banditto.numbers.intervals import clopper_pearson
 
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#E69F00", "#009E73", "#8C8C8C"
 

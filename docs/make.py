@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 import banditto as bd
-from banditto.intervals import clopper_pearson
+from banditto.numbers.intervals import clopper_pearson
 from banditto.report.designs import draw_design
 from banditto.report.ribbons import ribbon_figure, save_ribbons
 from banditto.report.style import LOOKS, as_png, drawn_in

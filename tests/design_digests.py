@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 import banditto as bd
-from banditto.algebra import inner
 from banditto.coins import Coins
 from banditto.core.arrays import FloatArray
+from banditto.numbers.fixed_order import inner
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 

@@ -19,7 +19,7 @@ from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.protocol import Plain
 from banditto.core.rewards import Rewards
-from banditto.intervals import clopper_pearson
+from banditto.numbers.intervals import clopper_pearson
 from banditto.policy import Description, Guarantee
 
 RHO = 0.1

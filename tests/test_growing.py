@@ -23,8 +23,8 @@ from banditto.core.errors import ConflictError, InvalidArgument
 from banditto.engine.blocks import block_size, run_pairs
 from banditto.engine.ledger import FILE_NAME, Ledger
 from banditto.engine.pairs import PAIRS_PER_BLOCK, Moments, PairCounts, study_of
-from banditto.intervals import clopper_pearson
-from banditto.sequences import ConfidenceSequence
+from banditto.numbers.confidence_sequence import ConfidenceSequence
+from banditto.numbers.intervals import clopper_pearson
 
 POLICY = bd.RandomThreshold(arms=2, horizon=10**6, rho=0.1)
 WORLD = bd.Bernoulli([0.5, 0.58])

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from banditto.intervals import MOST_PAIRS, clopper_pearson, pairs_to_settle
+from banditto.numbers.intervals import MOST_PAIRS, clopper_pearson, pairs_to_settle
 
 
 @given(st.integers(1, 3000), st.floats(0, 1), st.sampled_from([0.5, 0.95, 0.999]))

@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from banditto import lattice
 from banditto.core.arrays import FloatArray
+from banditto.numbers import lattice
 from banditto.testing import assert_rate_at_most, detectable_rate
 
 DIMENSIONS = [1, 2, 3, 5, 8, 10, 20]

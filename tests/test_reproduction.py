@@ -22,7 +22,7 @@ import banditto as bd
 from banditto.coins import Coins
 from banditto.core.errors import ContractError
 from banditto.core.provenance import provenance
-from banditto.intervals import clopper_pearson
+from banditto.numbers.intervals import clopper_pearson
 from banditto.report.reproduction import reproduction_files
 from banditto.reproduction import catalogue, definition
 from banditto.reproduction.claims import AtLeast, AtMost, Claim, Measured, Near, Row, Untestable

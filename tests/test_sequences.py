@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from scipy.special import betaincinv, betaln
 
 from banditto.core.exact import first_true, precise
-from banditto.intervals import clopper_pearson, pairs_to_settle
-from banditto.sequences import ConfidenceSequence, log_beta
+from banditto.numbers.confidence_sequence import ConfidenceSequence, log_beta
+from banditto.numbers.intervals import clopper_pearson, pairs_to_settle
 from banditto.testing.statistics import assert_rate_at_most, detectable_rate
 
 TAIL = 0.025

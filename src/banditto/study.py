@@ -27,7 +27,7 @@ from banditto.engine.pairs import Study, study_of
 from banditto.engine.watching import PairView, watch_pair
 from banditto.engine.workers import shared_workers, submitted
 from banditto.environment import Environment
-from banditto.intervals import MOST_PAIRS
+from banditto.numbers.intervals import MOST_PAIRS
 from banditto.policy import AnyPolicy, BatchedPolicy, Policy, RoundPolicy
 from banditto.replicable import CALIBRATED
 from banditto.study_file import FEWEST_ROUNDS, MOST_ROUNDS

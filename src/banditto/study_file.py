@@ -53,8 +53,8 @@ from banditto.core.exact import integer, open_unit, real
 from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
 from banditto.environment import Environment
 from banditto.environments.resampled import Resampled
-from banditto.intervals import MOST_PAIRS
 from banditto.logs.choosing import read_log
+from banditto.numbers.intervals import MOST_PAIRS
 from banditto.policy import AnyPolicy
 
 LONGEST_TEXT, LONGEST_LABEL = 200, 60

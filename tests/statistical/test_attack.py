@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import banditto as bd
-from banditto.intervals import lower_limit, upper_limit
+from banditto.numbers.intervals import lower_limit, upper_limit
 from banditto.policy import Policy
 from banditto.testing import assert_rate_at_most, detectable_rate
 from banditto.testing.instances import hard_instances

@@ -15,7 +15,7 @@ import pytest
 from scipy.special import betainc
 
 import banditto as bd
-from banditto.intervals import upper_limit
+from banditto.numbers.intervals import upper_limit
 from banditto.planning.rehearsal import rehearse
 
 FRESH, EXECUTIONS, LEVEL = 777, 8192, 1e-6

@@ -21,10 +21,10 @@ from banditto.actions.sets import (
     checked_direction,
     empty,
 )
-from banditto.algebra import cholesky, inner, product, solved_lower
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import real
+from banditto.numbers.fixed_order import cholesky, inner, product, solved_lower
 
 MOST_CUTS = 24
 _CLOSE = 2.0**-40  # relative: what floats leave to decimals

@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from banditto.actions.sets import Action, Direction, checked_cut, checked_direction, empty
-from banditto.algebra import largest, linear_forms
 from banditto.canonical import BITS, CanonicalActions, canonical, checked_matrix, digest_of
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
+from banditto.numbers.fixed_order import largest, linear_forms
 
 LONGEST = 1.0 + 1e-9  # of theta: decimals that somebody rounded
 _ROUNDING = 2.0**-BITS  # of each feature: what was written down as it was used must be read again

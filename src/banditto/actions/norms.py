@@ -14,10 +14,10 @@ import numpy as np
 
 from banditto.actions.relaxation import COARSE, norm_bound
 from banditto.actions.sets import ActionSet, ConvexSet, Slab
-from banditto.algebra import inner, product
 from banditto.canonical import scale_exponent
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument, shown
+from banditto.numbers.fixed_order import inner, product
 
 MOST_ASCENTS = 50
 _WORTHWHILE = 2.0**-10  # relative: smaller gains end a climb, which on a smooth set would go on for ever

@@ -13,11 +13,11 @@ from banditto.actions.exact_simplex import Vertex
 from banditto.actions.linear_program import LinearProgram, NoMaximum
 from banditto.actions.sets import Action, ConvexSet, Direction, Slab, checked_cut, checked_direction
 from banditto.actions.vertices import MOST_BASES, all_vertices
-from banditto.algebra import inner
 from banditto.canonical import checked_matrix
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import Real, real
+from banditto.numbers.fixed_order import inner
 
 _VERTEX_WORK = 4_000_000  # products of integers that listing the vertices may cost: a second or two
 

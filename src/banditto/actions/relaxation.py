@@ -24,8 +24,8 @@ from typing import NamedTuple
 import numpy as np
 
 from banditto.actions.sets import Slab
-from banditto.algebra import cholesky, inner, inverse_of_lower, product, solved_lower
 from banditto.core.arrays import FloatArray
+from banditto.numbers.fixed_order import cholesky, inner, inverse_of_lower, product, solved_lower
 
 COARSE = 0.002  # relative: the bound is this close, or as close as it is asked to be, to the best of its kind
 MOST_STEPS = 200

@@ -9,8 +9,8 @@ import numpy as np
 
 from banditto.actions.polytope import Polytope
 from banditto.actions.sets import Action, ConvexSet, Direction, Slab, checked_cut, checked_dimension, checked_direction
-from banditto.algebra import largest
 from banditto.core.arrays import FloatArray
+from banditto.numbers.fixed_order import largest
 
 
 @dataclass(frozen=True, kw_only=True)

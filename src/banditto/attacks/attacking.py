@@ -21,7 +21,7 @@ from banditto.core.exact import integer, open_unit, real
 from banditto.core.rewards import RewardKind
 from banditto.core.text import html_table, text_table
 from banditto.engine.workers import shared_workers
-from banditto.intervals import MOST_PAIRS
+from banditto.numbers.intervals import MOST_PAIRS
 from banditto.policy import Acting, AnyPolicy, BatchedPolicy, RoundPolicy
 
 SCHEMA_VERSION = 1

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from banditto.actions.finite import FiniteActions
-from banditto.algebra import inner, product
 from banditto.attacks.windows import UndecidedWindow, windows_of
 from banditto.coins import Coins
 from banditto.core.arrays import FloatArray
@@ -17,6 +16,7 @@ from banditto.core.rewards import Rewards
 from banditto.environment import Environment
 from banditto.environments.linear import LinearBernoulli, LinearGaussian
 from banditto.linear.problem import largest_parameter
+from banditto.numbers.fixed_order import inner, product
 
 Point = tuple[float, ...]
 

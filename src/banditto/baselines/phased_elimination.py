@@ -20,7 +20,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from banditto.actions.finite import FiniteActions
-from banditto.algebra import cholesky, product, second_moment, solved_lower
 from banditto.coins import Coins
 from banditto.core.arrays import BoolArray, FloatArray, IntArray, on_host
 from banditto.core.errors import InvalidArgument
@@ -38,6 +37,7 @@ from banditto.linear.problem import (
     usual_centre,
 )
 from banditto.linear.trials import field_of
+from banditto.numbers.fixed_order import cholesky, product, second_moment, solved_lower
 
 _ACCURACY = 0.5
 _NUMBERS = ("sigma", "centre", "bound")

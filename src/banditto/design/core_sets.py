@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from banditto.algebra import inner, largest, linear_forms, quadratic_forms, total
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.design.frank_wolfe import Weights, whitening
 from banditto.design.interior_point import polished
+from banditto.numbers.fixed_order import inner, largest, linear_forms, quadratic_forms, total
 
 FEW_POINTS = 10_000  # up to here the steps run over all points at once
 STEPS_PER_DIMENSION = 40  # of Frank-Wolfe, before Newton's method takes over

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from banditto.algebra import (
+from banditto.core.arrays import FloatArray
+from banditto.design.whitening import IllConditioned
+from banditto.numbers.fixed_order import (
     cholesky,
     inverse_of_lower,
     largest,
@@ -23,8 +25,6 @@ from banditto.algebra import (
     quadratic_forms,
     second_moment,
 )
-from banditto.core.arrays import FloatArray
-from banditto.design.whitening import IllConditioned
 
 REFRESH = 64  # steps between fresh factorisations, over which rank-one updates drift by far less than DRIFT
 DRIFT = 2.0**-33

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from banditto.algebra import cholesky, inverse_of_lower, product, second_moment, solved_lower, total
 from banditto.core.arrays import FloatArray
+from banditto.numbers.fixed_order import cholesky, inverse_of_lower, product, second_moment, solved_lower, total
 
 MOST_STEPS = 100
 

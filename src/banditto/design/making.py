@@ -23,7 +23,6 @@ from banditto.actions.norms import (
     squared_norm,
 )
 from banditto.actions.sets import ActionSet, ConvexSet
-from banditto.algebra import inner, largest
 from banditto.canonical import BITS, CanonicalActions, canonical
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
@@ -32,6 +31,7 @@ from banditto.design.core_sets import Progress, Span, improved, solved, spanning
 from banditto.design.frank_wolfe import whitening
 from banditto.design.result import Design, aim, checked_accuracy, counts_of
 from banditto.design.whitening import Whitening
+from banditto.numbers.fixed_order import inner, largest
 
 # A direction in which no action reaches beyond 2 d parts in 2^20 is taken for one in which there is none: rounding to
 # such parts alone can lift actions that span less by about sqrt(d) of them.

@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from banditto.algebra import cholesky, exact, inverse_of_lower, quadratic_forms
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
+from banditto.numbers.fixed_order import cholesky, exact, inverse_of_lower, quadratic_forms
 
 _UNIT = 2.0**-53
 _POINT_BITS = 52

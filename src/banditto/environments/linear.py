@@ -14,7 +14,6 @@ import numpy as np
 
 from banditto.actions.finite import LONGEST, FiniteActions
 from banditto.actions.sets import ActionSet, ConvexSet
-from banditto.algebra import inner, product
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import Real, real, scale
@@ -25,6 +24,7 @@ from banditto.environments.bernoulli import Bernoulli
 from banditto.environments.gaussian import Gaussian
 from banditto.linear.problem import checked_actions
 from banditto.noise import Noise
+from banditto.numbers.fixed_order import inner, product
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from banditto import lattice
 from banditto.actions.finite import FiniteActions
-from banditto.algebra import inner, product
 from banditto.coins import Coins
 from banditto.core.arrays import FloatArray
 from banditto.linear.rounding_plans import RoundingPlan, RoundingProblem
+from banditto.numbers import lattice
+from banditto.numbers.fixed_order import inner, product
 
 _WORLDS = 24
 _MOST_TESTS, _RATIOS = 4, (2.0, 4.0, 8.0)  # of the plans that are compared

@@ -22,7 +22,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from banditto.actions.finite import FiniteActions
-from banditto.algebra import quadratic_forms
 from banditto.coins import Coins
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
@@ -42,6 +41,7 @@ from banditto.linear.rounding import (
     leverage_of,
     pulls_for,
 )
+from banditto.numbers.fixed_order import quadratic_forms
 from banditto.policy import Guarantee
 from banditto.rounding import samples_needed
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from banditto.algebra import product
 from banditto.core.arrays import FloatArray
 from banditto.design.whitening import IllConditioned, Whitening
+from banditto.numbers.fixed_order import product
 
 # |E| above this is refused: then all that it changes is a millionth of what is proved without it
 LARGEST_EXCESS = 2.0**-24

@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from banditto import lattice
 from banditto.confidence import mean_noise
 from banditto.core.arrays import FloatArray
 from banditto.core.exact import PI, ceiling, first_true, float_above, precise, written
 from banditto.core.rewards import Rewards
 from banditto.linear.regression import LARGEST_EXCESS, Regression
+from banditto.numbers import lattice
 
 Terms = list[tuple[str, Decimal, str]]
 

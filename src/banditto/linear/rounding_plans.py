@@ -16,13 +16,13 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from banditto import lattice
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import precise, written
 from banditto.core.horizons import batch_count, batch_growth
 from banditto.core.protocol import Plain, fraction, from_fraction
 from banditto.core.rewards import Rewards
 from banditto.core.schedule import MOST_BATCHES
+from banditto.numbers import lattice
 
 _RATIOS = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
 _STEPS = 40  # first accuracies: a quarter of the widest gap, less by sqrt(2) each

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from banditto.core.errors import BandittoError, InvalidArgument
 from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
 from banditto.environment import Environment
-from banditto.intervals import lower_limit
+from banditto.numbers.intervals import lower_limit
 from banditto.planning.effort import Effort, effort_for
 from banditto.planning.questions import Question
 from banditto.planning.rehearsal import Rehearsal, rehearse

@@ -19,12 +19,12 @@ from banditto.core.arrays import FloatArray
 from banditto.core.rewards import Rewards
 from banditto.design import g_optimal_design
 from banditto.environments.linear import LinearBernoulli
-from banditto.intervals import clopper_pearson
 from banditto.linear.active_sets import core_of
 from banditto.linear.least_squares import ReplicableLeastSquares
 from banditto.linear.regression import Regression
 from banditto.linear.rounding import LatticeRounding, PaperGridRounding, leverage_of
 from banditto.noise import Noise
+from banditto.numbers.intervals import clopper_pearson
 from banditto.reproduction.claims import AtMost, Claim, Effort, Measured, Near, Rule
 from banditto.reproduction.fits import Point, exponent
 from banditto.reproduction.instances import along, log_even, sphere

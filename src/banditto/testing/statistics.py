@@ -9,7 +9,7 @@ from scipy.special import betainc, ndtri
 
 from banditto.core.arrays import FloatArray
 from banditto.core.exact import first_true
-from banditto.intervals import lower_limit
+from banditto.numbers.intervals import lower_limit
 
 
 def assert_rate_at_most(successes: int, trials: int, rate: float, level: float) -> None:

@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from banditto.algebra import product
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.exact import PI, float_above, precise
+from banditto.numbers.fixed_order import product
 
 
 class Cells(NamedTuple):
