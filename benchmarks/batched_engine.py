@@ -11,11 +11,11 @@ from functools import partial
 import numpy as np
 
 import banditto as bd
+from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import ShortHorizonWarning
 from banditto.engine import batched
 from banditto.engine.pairs import PAIRS_PER_BLOCK, Study, study_of
-from banditto.noise import Noise
 from banditto.policy import AnyPolicy
 from benchmarks.measure import alternating, line, seconds
 

@@ -23,7 +23,7 @@ from tests.statistical import test_linear
 from tests.statistical.linear_worlds import share_dropped
 
 import banditto as bd
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
 from banditto.core.rewards import Rewards
 from banditto.linear.regression import Regression

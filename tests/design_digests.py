@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import banditto as bd
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
 from banditto.numbers.fixed_order import inner
 

@@ -11,8 +11,9 @@ from numba import njit
 from scipy import stats
 
 import banditto as bd
-from banditto import counter
-from banditto.baselines import gamma_samples, kl_ucb, successive_elimination, ucb1
+from banditto.baselines import kl_ucb, successive_elimination, ucb1
+from banditto.chance import gamma_samples
+from banditto.chance import splitmix as counter
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
 from banditto.engine import batched, rounds

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from banditto import binomials
+from banditto.chance import binomials
+from banditto.chance.noise import Noise
+from banditto.chance.saddlepoint import log_probability
 from banditto.core.arrays import FloatArray
-from banditto.noise import Noise
-from banditto.saddlepoint import log_probability
 
 DRAWS = 1 << 20
 LEVEL = 1e-9

@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import binom
 
 import banditto as bd
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.protocol import Plain

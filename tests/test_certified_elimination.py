@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import banditto as bd
 from banditto import certified, confidence, tuning
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument, ShortHorizonWarning
 from banditto.core.rewards import Rewards

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.errors import InvalidArgument
 
 MASK = 2**64 - 1

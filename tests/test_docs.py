@@ -21,7 +21,7 @@ from scipy.special import bdtr
 
 import banditto as bd
 from banditto import baselines, confidence, environments, policies
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.exact import first_true
 from banditto.numbers import confidence_sequence as sequences
 from banditto.numbers import intervals

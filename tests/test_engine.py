@@ -18,13 +18,13 @@ import numpy as np
 import pytest
 
 import banditto as bd
+from banditto.chance.noise import Noise
 from banditto.core.errors import ContractError, WorkerError
 from banditto.core.trajectory import SEQUENCE, start_digest, varints
 from banditto.engine import batched, rounds
 from banditto.engine.blocks import run_pairs
 from banditto.engine.pairs import PAIRS_PER_BLOCK, Moments, Study, pseudo_regret, study_of
 from banditto.environment import Environment
-from banditto.noise import Noise
 
 T = TypeVar("T")
 WORLD = bd.Bernoulli([0.5, 0.72, 0.6])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import banditto as bd
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.errors import InvalidArgument, ShortHorizonWarning
 from banditto.testing import POLICY_CHECKS
 from banditto.testing.policies import Check, play

@@ -13,9 +13,9 @@ import pytest
 from numba import njit
 from scipy import stats
 
-from banditto.baselines import gamma_samples
+from banditto.chance import gamma_samples
+from banditto.chance.splitmix import word
 from banditto.core.arrays import FloatArray
-from banditto.counter import word
 
 RATE = 1e-8
 DRAWS = 400_000

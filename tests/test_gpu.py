@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 import banditto as bd
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
+from banditto.chance.noise import Noise
 from banditto.core.errors import InvalidArgument, ShortHorizonWarning
 from banditto.engine.blocks import run_pairs
 from banditto.engine.machines import HOST, Machine, machine_of
 from banditto.engine.pairs import study_of
 from banditto.environment import Environment
-from banditto.noise import Noise
 from banditto.testing.environments import MACHINE_CHECKS
 from banditto.testing.policies import play
 

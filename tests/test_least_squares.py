@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import banditto as bd
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.rewards import Rewards

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import banditto as bd
-from banditto import counter
-from banditto.coins import Coins
+from banditto.chance import splitmix as counter
+from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
 from banditto.engine import batched, rounds

@@ -12,7 +12,7 @@ import pytest
 
 import banditto as bd
 from banditto import confidence
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument, ShortHorizonWarning
 from banditto.core.rewards import Rewards

@@ -13,9 +13,9 @@ import pytest
 from scipy import stats
 
 import banditto as bd
+from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument, MissingExtra
-from banditto.noise import Noise
 from banditto.testing.environments import totals_of
 
 ROWS: list[tuple[Any, Any]] = [("b", 0), ("a", 1), ("b", 0.5), ("a", 0), ("a", 1), ("c", 0.25)]

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import banditto as bd
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.errors import InvalidArgument, ShortHorizonWarning
 from banditto.testing import POLICY_CHECKS
 from banditto.testing.policies import Check, play

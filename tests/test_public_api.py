@@ -12,7 +12,7 @@ import pytest
 
 import banditto as bd
 from banditto import policies
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 
 SIGNATURES = {
     "CertifiedLinear": (

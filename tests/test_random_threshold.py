@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import banditto as bd
 from banditto import confidence
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import InvalidArgument, ShortHorizonWarning
 from banditto.core.schedule import Schedule

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import banditto as bd
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.errors import InvalidArgument
 from banditto.policy import BatchedPolicy
 

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import banditto as bd
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.errors import ContractError
 from banditto.core.provenance import provenance
 from banditto.numbers.intervals import clopper_pearson

@@ -15,7 +15,7 @@ import pytest
 
 import banditto as bd
 from banditto.certification import Regret
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.schedule import Batch, Schedule
 from banditto.reproduction import growth, mean_estimation, prices, printed, rivals, undecided, warm_up
 from banditto.reproduction.arms import FIRST, GROWING, SECOND

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import banditto as bd
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.confidence import mean_noise
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument

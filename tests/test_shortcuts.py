@@ -11,7 +11,8 @@ import pytest
 from numba import njit
 
 import banditto as bd
-from banditto.baselines import gamma_samples, ucb1
+from banditto.baselines import ucb1
+from banditto.chance import gamma_samples
 from banditto.core.arrays import FloatArray
 from banditto.engine import rounds
 from banditto.engine.pairs import study_of

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from banditto.calibration import Calibration, calibrate
     from banditto.catalogue import policy_of, protocol_of
     from banditto.certification import Certificate, certify
-    from banditto.coins import Coins
+    from banditto.chance.coins import Coins
     from banditto.core.errors import (
         BandittoError,
         ConflictError,
@@ -58,7 +58,7 @@ _PLACES = {
     "BandittoError": "banditto.core.errors",
     "Calibration": "banditto.calibration",
     "Certificate": "banditto.certification",
-    "Coins": "banditto.coins",
+    "Coins": "banditto.chance.coins",
     "Comparison": "banditto.study",
     "ConflictError": "banditto.core.errors",
     "ContractError": "banditto.core.errors",

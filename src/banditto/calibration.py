@@ -16,7 +16,7 @@ from typing import Any
 from banditto.attacks.attacking import DEFAULT_BUDGET, Attack, AttackProgress, Worst, attack, space_of
 from banditto.catalogue import protocol_of
 from banditto.certification import MOST_JOBS, certify
-from banditto.coins import LARGEST_SEED
+from banditto.chance.coins import LARGEST_SEED
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer
 from banditto.core.protocol import Protocol

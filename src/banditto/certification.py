@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple
 from scipy.special import ndtri
 
 from banditto.catalogue import protocol_of
+from banditto.chance.noise import SCHEME
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, open_unit
 from banditto.core.protocol import Protocol
@@ -28,7 +29,6 @@ from banditto.engine.ledger import Ledger
 from banditto.engine.machines import Backend
 from banditto.engine.pairs import Moments, PairCounts, Study, study_of
 from banditto.environment import Environment
-from banditto.noise import SCHEME
 from banditto.numbers.confidence_sequence import ConfidenceSequence
 from banditto.numbers.intervals import MOST_PAIRS, clopper_pearson, pairs_to_settle
 from banditto.policy import AnyPolicy, Guarantee, Policy, RoundPolicy

@@ -7,9 +7,9 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.rewards import Rewards
-from banditto.noise import Noise
 
 # A single reward for compiled loops: from the arm, the law's parameters (K, P), the pair's noise key and the round.
 RewardKernel = Callable[[int, FloatArray, np.uint64, int], float]

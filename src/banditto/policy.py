@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import float_above, precise, real, written

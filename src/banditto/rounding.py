@@ -16,7 +16,7 @@ from fractions import Fraction
 from math import floor
 from typing import NamedTuple
 
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.confidence import mean_noise
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import ceiling, float_above, integer, open_unit, precise, real, written

@@ -47,7 +47,7 @@ import tomli_w
 
 from banditto.actions.choosing import read_actions
 from banditto.catalogue import build_environment, build_linear_environment, build_policy, takes_option
-from banditto.coins import LARGEST_SEED
+from banditto.chance.coins import LARGEST_SEED
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, open_unit, real
 from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 import banditto as bd
+from banditto.chance.noise import Noise
 from banditto.live.answers import Assignment
 from banditto.live.experiment import Experiment
 from banditto.live.replication import replicate
 from banditto.live.verification import verify
-from banditto.noise import Noise
 from banditto.testing.statistics import assert_rate_at_most, detectable_rate
 from tests.live.crowds import Acknowledged, check, start
 from tests.live.servers import KINDS, PostgresServer, new_store

@@ -8,7 +8,7 @@ import numpy as np
 
 import banditto as bd
 from banditto.actions.choosing import spread_actions
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.arrays import BoolArray, FloatArray, IntArray
 from banditto.policies.certified_elimination import State
 from banditto.policy import Policy

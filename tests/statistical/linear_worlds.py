@@ -9,12 +9,12 @@ import numpy as np
 from benchmarks.linear import polytope
 
 import banditto as bd
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
+from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray
 from banditto.engine.batched import Execution
 from banditto.engine.placed import Execution as PlacedExecution
 from banditto.environment import LinearEnvironment
-from banditto.noise import Noise
 from banditto.policy import PlacedPolicy, Policy
 
 

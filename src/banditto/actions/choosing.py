@@ -52,7 +52,7 @@ def spread_actions(arms: int, dimension: int) -> FiniteActions:
     import numpy as np
 
     from banditto.actions.finite import FiniteActions
-    from banditto.coins import Coins
+    from banditto.chance.coins import Coins
 
     features = range(integer(dimension, "dimension", 1, MOST_FEATURES))
     coins = Coins(0, 0, integer(arms, "arms", 2, _MOST_SPREAD))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from banditto.attacks.windows import UndecidedWindow, windows_of
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.rewards import Rewards
 from banditto.environment import Environment
 from banditto.environments.bernoulli import Bernoulli

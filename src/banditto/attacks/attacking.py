@@ -15,7 +15,7 @@ from banditto.attacks.linear_spaces import LinearSpace
 from banditto.attacks.search import Space, search
 from banditto.catalogue import rewards_of
 from banditto.certification import MOST_JOBS, Certificate, certify, checked_rho
-from banditto.coins import LARGEST_SEED
+from banditto.chance.coins import LARGEST_SEED
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, open_unit, real
 from banditto.core.rewards import RewardKind

@@ -10,7 +10,7 @@ import numpy as np
 
 from banditto.actions.finite import FiniteActions
 from banditto.attacks.windows import UndecidedWindow, windows_of
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
 from banditto.core.rewards import Rewards
 from banditto.environment import Environment

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future
 from typing import Any, NamedTuple, Protocol
 
-from banditto.coins import Coins, address_key
+from banditto.chance.coins import Coins, address_key
 from banditto.core.errors import WorkerError
 from banditto.engine.counting import count_differing
 from banditto.engine.pairs import Study, study_of

@@ -17,7 +17,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.arrays import BoolArray, FloatArray, IntArray, namespace
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import floor_power, integer, real, scale

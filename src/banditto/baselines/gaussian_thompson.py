@@ -17,8 +17,8 @@ import numpy as np
 from numba import njit
 
 from banditto.baselines.scaled import Scaled
+from banditto.chance.splitmix import normal
 from banditto.core.arrays import FloatArray
-from banditto.counter import normal
 from banditto.policy import Kernel, Record
 
 

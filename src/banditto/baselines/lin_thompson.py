@@ -27,8 +27,8 @@ from banditto.baselines.ridge import (
     update,
     weigh,
 )
+from banditto.chance.splitmix import normal
 from banditto.core.arrays import FloatArray
-from banditto.counter import normal
 from banditto.policy import Kernel, Record
 
 

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from banditto.actions.finite import FiniteActions
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.arrays import BoolArray, FloatArray, IntArray, on_host
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, real, scale

@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from banditto.baselines.scaled import Scaled
-from banditto.compiling import compiled
+from banditto.chance.compiling import compiled
 from banditto.core.arrays import FloatArray
 from banditto.policy import Kernel, Record
 

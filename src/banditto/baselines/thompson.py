@@ -17,8 +17,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from banditto.baselines.gamma_samples import NUMBERS, draw, prepare
-from banditto.compiling import compiled
+from banditto.chance.compiling import compiled
+from banditto.chance.gamma_samples import NUMBERS, draw, prepare
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import real

@@ -17,7 +17,7 @@ import numpy as np
 
 import banditto as bd
 from banditto.catalogue import policy_of
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import ContractError
 from banditto.core.protocol import Protocol

@@ -10,14 +10,14 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
+from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray, IntArray, namespace, taken
 from banditto.core.errors import ContractError
 from banditto.core.trajectory import Run, Trajectory
 from banditto.engine.machines import HOST, Machine, machine_of
 from banditto.engine.pairs import PairCounts, Study, pairs_per_block, pseudo_regret
 from banditto.environment import Environment
-from banditto.noise import Noise
 from banditto.policy import BatchedPolicy
 
 # Pairs are moved out when this share of those in play has finished: earlier it would cost more than it saves.

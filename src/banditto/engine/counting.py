@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
+from banditto.chance.noise import Noise
 from banditto.core.errors import InvalidArgument
 from banditto.engine import batched, placed
 from banditto.engine.pairs import Study, is_placed
 from banditto.environment import LinearEnvironment
-from banditto.noise import Noise
 from banditto.policy import PlacedPolicy, RoundPolicy
 
 

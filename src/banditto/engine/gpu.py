@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
+from banditto.chance.noise import Noise, check_arms
 from banditto.core.arrays import FloatArray, IntArray, WordArray, changed, register_namespace
 from banditto.core.errors import InvalidArgument
-from banditto.noise import Noise, check_arms
 from banditto.policy import BatchedPolicy
 
 INSTALL = "pip install 'banditto[gpu]', or CuPy's package for your version of CUDA"

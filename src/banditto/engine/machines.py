@@ -11,10 +11,10 @@ from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
+from banditto.chance.noise import Noise
 from banditto.core.errors import InvalidArgument
 from banditto.environment import Environment
-from banditto.noise import Noise
 from banditto.policy import Acting, AnyPolicy, BatchedPolicy
 
 Backend = Literal["numpy", "cupy"]

@@ -7,14 +7,14 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from banditto.coins import LARGEST_SEED
+from banditto.chance.coins import LARGEST_SEED
+from banditto.chance.noise import derived_noise_seed
 from banditto.core.arrays import FloatArray, IntArray, namespace
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer
 from banditto.core.horizons import LONGEST_HORIZON, LONGEST_ROUND_HORIZON, checked_arms, checked_horizon
 from banditto.engine.machines import Backend, check_machine
 from banditto.environment import Environment, LinearEnvironment
-from banditto.noise import derived_noise_seed
 from banditto.policy import Acting, AnyPolicy, PlacedPolicy, Policy, RoundPolicy
 
 PAIRS_PER_BLOCK = 2048  # of batched policies; part of the noise's address: another size gives other rewards

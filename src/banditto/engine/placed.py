@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
+from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import ContractError
 from banditto.core.trajectory import Run, Trajectory
 from banditto.engine.pairs import PairCounts, Study, pairs_per_block
 from banditto.environment import LinearEnvironment
-from banditto.noise import Noise
 from banditto.policy import PlacedPolicy
 
 

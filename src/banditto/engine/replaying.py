@@ -13,7 +13,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
+from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.horizons import LONGEST_HORIZON
@@ -23,7 +24,6 @@ from banditto.engine.pairs import Study, study_of
 from banditto.engine.replays import Dry, Replay, Stretch
 from banditto.environment import RewardKernel
 from banditto.logs import RewardLog
-from banditto.noise import Noise
 from banditto.policy import AnyPolicy, BatchedPolicy, RoundPolicy
 
 

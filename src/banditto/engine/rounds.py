@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
+from banditto.chance.noise import round_keys
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.trajectory import SEQUENCE, start_digest
 from banditto.engine.pairs import PairCounts, Study, pseudo_regret
 from banditto.environment import RewardKernel
-from banditto.noise import round_keys
 from banditto.policy import Kernel, Record, Remembering, RoundPolicy
 
 ROUNDS_PER_CHUNK = 16_384

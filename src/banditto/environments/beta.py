@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from banditto.chance.noise import Noise, totals_by_arm
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import Real, real
 from banditto.core.rewards import Rewards
 from banditto.environment import RewardKernel
 from banditto.environments.arms import checked_means
-from banditto.noise import Noise, totals_by_arm
 
 _CONCENTRATIONS = "a number from 0.01 to 1e6"
 _MEANS = "numbers from 0.001 to 0.999"

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import Real, integer, real
@@ -26,7 +27,6 @@ from banditto.core.horizons import FEWEST_ARMS, LONGEST_HORIZON, MOST_ARMS
 from banditto.core.rewards import Rewards
 from banditto.environment import RewardKernel
 from banditto.environments.arms import checked_means
-from banditto.noise import Noise
 
 MOST_VALUES = 1000
 _FORMAT = "arms with values from 0 to 1 and as many probabilities, which add up to 1"

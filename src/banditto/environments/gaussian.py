@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.exact import Real, scale
 from banditto.core.horizons import LONGEST_HORIZON
 from banditto.core.rewards import Rewards
 from banditto.environment import RewardKernel
 from banditto.environments.arms import checked_means
-from banditto.noise import Noise
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import numpy as np
 
 from banditto.actions.finite import LONGEST, FiniteActions
 from banditto.actions.sets import ActionSet, ConvexSet
+from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import Real, real, scale
@@ -23,7 +24,6 @@ from banditto.environment import RewardKernel
 from banditto.environments.bernoulli import Bernoulli
 from banditto.environments.gaussian import Gaussian
 from banditto.linear.problem import checked_actions
-from banditto.noise import Noise
 from banditto.numbers.fixed_order import inner, product
 
 

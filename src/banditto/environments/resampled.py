@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.horizons import LONGEST_HORIZON
@@ -20,7 +21,6 @@ from banditto.core.rewards import Rewards
 from banditto.core.text import short, text_table
 from banditto.environment import RewardKernel
 from banditto.logs import RewardLog
-from banditto.noise import Noise
 
 MOST_VALUES = 10_000  # of one arm: a total of many pulls takes a binomial draw for each
 

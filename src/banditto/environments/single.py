@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numba import njit
 
-from banditto import counter
+from banditto.chance import splitmix as counter
 from banditto.core.arrays import FloatArray
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from banditto.actions.finite import FiniteActions
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
 from banditto.linear.rounding_plans import RoundingPlan, RoundingProblem
 from banditto.numbers import lattice

@@ -14,7 +14,7 @@ import numpy as np
 
 from banditto import certified, tuning
 from banditto.certified import EXPLORATION_UNIT, Plan
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.arrays import BoolArray, FloatArray
 from banditto.core.exact import ceiling, precise
 from banditto.core.protocol import Plain

@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from banditto.actions.finite import FiniteActions
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import Real, float_above, integer, open_unit, precise, real, written

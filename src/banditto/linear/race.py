@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.arrays import BoolArray, FloatArray, IntArray, on_host
 from banditto.core.exact import integer
 from banditto.linear.active_sets import FiniteField

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.errors import ContractError
 from banditto.live.ordering import BatchOrder
 from banditto.live.registration import Registration

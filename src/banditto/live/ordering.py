@@ -17,7 +17,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from banditto.coins import Coins, philox_words
+from banditto.chance.coins import Coins, philox_words
 from banditto.core.errors import InvalidArgument
 
 ORDER_RULE = "permuted-blocks/1"

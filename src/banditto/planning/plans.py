@@ -15,7 +15,7 @@ import numpy as np
 from banditto import policies
 from banditto.catalogue import protocol_of
 from banditto.certification import Regret
-from banditto.coins import LARGEST_SEED
+from banditto.chance.coins import LARGEST_SEED
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, open_unit, real
 from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from banditto.coins import Coins, address_key
+from banditto.chance.coins import Coins, address_key
+from banditto.chance.noise import Noise
 from banditto.core.arrays import BoolArray, FloatArray
 from banditto.engine import batched, placed
 from banditto.engine.pairs import gaps, is_placed, pseudo_regret, study_of
 from banditto.environment import Environment, LinearEnvironment
-from banditto.noise import Noise
 from banditto.policy import BatchedPolicy, PlacedPolicy
 
 _AT_ONCE = 4096

@@ -23,7 +23,7 @@ import numpy as np
 from banditto import aiming, certified, confidence
 from banditto.aiming import Aim
 from banditto.certified import EXPLORATION_UNIT, Cut, Plan
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.arrays import BoolArray, FloatArray, IntArray, counted, namespace, within
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, real, written

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from banditto import certified, confidence
 from banditto.actions.finite import FiniteActions
 from banditto.certified import EXPLORATION_UNIT, Plan
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.protocol import Plain, Protocol

@@ -18,7 +18,7 @@ from decimal import Decimal
 from typing import ClassVar
 
 from banditto import elimination
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray, IntArray, namespace
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import ceiling, integer, precise, real, written

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.arrays import BoolArray, FloatArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON, useful_horizons

@@ -23,7 +23,7 @@ from decimal import Decimal
 from typing import ClassVar, NamedTuple
 
 from banditto import confidence, elimination
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.arrays import BoolArray, FloatArray, IntArray, namespace, within
 from banditto.core.exact import precise, written
 from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON, batch_count, useful_horizons

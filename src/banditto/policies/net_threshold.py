@@ -18,7 +18,7 @@ import numpy as np
 
 from banditto.actions.finite import FiniteActions
 from banditto.actions.nets import net
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.horizons import MOST_ARMS

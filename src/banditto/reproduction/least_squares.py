@@ -11,12 +11,12 @@ from collections.abc import Callable
 import numpy as np
 
 from banditto.actions.finite import FiniteActions
+from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray
 from banditto.core.rewards import Rewards
 from banditto.environments.linear import LinearGaussian
 from banditto.linear.problem import largest_reward
 from banditto.linear.trials import field_of, trial
-from banditto.noise import Noise
 from banditto.numbers.fixed_order import quadratic_forms
 from banditto.numbers.intervals import clopper_pearson
 from banditto.reproduction.claims import AtMost, Claim, Effort, Measured, Near

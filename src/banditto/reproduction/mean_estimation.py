@@ -8,10 +8,10 @@ from functools import partial
 
 import numpy as np
 
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
+from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray
 from banditto.environments.bernoulli import Bernoulli
-from banditto.noise import Noise
 from banditto.numbers.intervals import clopper_pearson
 from banditto.replicable import Constants
 from banditto.reproduction.claims import AtMost, Claim, Curve, Effort, Measured, Near

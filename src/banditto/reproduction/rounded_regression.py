@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from banditto.actions.simplex import Simplex
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
+from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray
 from banditto.core.rewards import Rewards
 from banditto.design import g_optimal_design
@@ -23,7 +24,6 @@ from banditto.linear.active_sets import core_of
 from banditto.linear.least_squares import ReplicableLeastSquares
 from banditto.linear.regression import Regression
 from banditto.linear.rounding import LatticeRounding, PaperGridRounding, leverage_of
-from banditto.noise import Noise
 from banditto.numbers.intervals import clopper_pearson
 from banditto.reproduction.claims import AtMost, Claim, Effort, Measured, Near, Rule
 from banditto.reproduction.fits import Point, exponent

@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
+from banditto.chance.noise import Noise
 from banditto.core.arrays import IntArray
 from banditto.core.horizons import batch_count
 from banditto.core.schedule import Batch
 from banditto.environments.bernoulli import Bernoulli
-from banditto.noise import Noise
 from banditto.policies.random_threshold import RandomThreshold
 from banditto.reproduction.claims import AtMost, Chart, Claim, Curve, Effort, Measured
 

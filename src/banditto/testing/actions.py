@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from banditto.actions.sets import ActionSet
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
 from banditto.design import g_optimal_design

@@ -12,7 +12,7 @@ import numpy as np
 from banditto import baselines, policies
 from banditto.actions.finite import FiniteActions
 from banditto.catalogue import policy_of, protocol_of
-from banditto.coins import Coins
+from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray, IntArray, changed, taken
 from banditto.core.protocol import Protocol
 from banditto.policy import BatchedPolicy, PlacedPolicy, Policy

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from banditto.coins import address_key, philox_words
+from banditto.chance.coins import address_key, philox_words
 from banditto.core.arrays import FloatArray, IntArray, WordArray
 from banditto.core.errors import InvalidArgument
 
@@ -80,7 +80,7 @@ class Noise:
 
     def binomial_totals(self, pulls: IntArray, means: Sequence[float]) -> FloatArray:
         """One draw of Binomial(pulls, mean) for each (replicate, arm)."""
-        from banditto import binomials  # compiled code is loaded only where it is used
+        from banditto.chance import binomials  # compiled code is loaded only where it is used
 
         check_arms(pulls, len(means))
         totals = np.empty(pulls.shape[::-1], dtype=np.float64)
@@ -158,7 +158,7 @@ class Noise:
 
     def binomials(self, counts: IntArray, probability: float | FloatArray) -> IntArray:
         """One draw of Binomial(count, probability) for each count; probabilities of the same shape, or one for all."""
-        from banditto import binomials  # compiled code is loaded only where it is used
+        from banditto.chance import binomials  # compiled code is loaded only where it is used
 
         draws = np.empty(counts.size, dtype=np.int64)
         each = np.ascontiguousarray(np.broadcast_to(probability, counts.shape), dtype=np.float64)

@@ -18,10 +18,10 @@ from decimal import Decimal
 
 import numpy as np
 
-from banditto.compiling import compiled
+from banditto.chance.compiling import compiled
+from banditto.chance.splitmix import uniform, word
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.exact import precise
-from banditto.counter import uniform, word
 
 LAYERS = 512
 NUMBERS = 3  # kept for each draw: d, c, and the draw

@@ -16,9 +16,9 @@ import math
 import numpy as np
 from numba import njit
 
-from banditto.compiling import compiled
+from banditto.chance.compiling import compiled
+from banditto.chance.saddlepoint import log_probability
 from banditto.core.arrays import FloatArray, IntArray, WordArray
-from banditto.saddlepoint import log_probability
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
