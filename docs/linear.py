@@ -26,7 +26,7 @@ import banditto as bd
 from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
 from banditto.core.rewards import Rewards
-from banditto.linear.regression import Regression
+from banditto.geometry.regression import Regression
 from banditto.linear.rounding import LatticeRounding, leverage_of
 from banditto.numbers import lattice
 from banditto.numbers.intervals import clopper_pearson

@@ -19,8 +19,9 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 import banditto
-from banditto import actions, baselines, environments, policies
+from banditto import baselines, environments, policies
 from banditto.environment import LinearEnvironment
+from banditto.geometry import actions
 from banditto.policy import Acting, PlacedPolicy, Policy, Remembering, RoundPolicy
 
 ROOT = Path(__file__).parent.parent

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from banditto.core.arrays import FloatArray
-from banditto.design import core_sets, frank_wolfe, interior_point, making, whitening
+from banditto.geometry.design import core_sets, frank_wolfe, interior_point, whitening
+from banditto.geometry.design import g_optimal as making
 
 
 def linear_forms(points: FloatArray, direction: FloatArray) -> FloatArray:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from banditto.actions.ball import Ball
 from banditto.core.arrays import FloatArray
+from banditto.geometry.actions.ball import Ball
 
 cvxpy: Any = import_module("cvxpy")
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import banditto as bd
-from banditto.actions.choosing import spread_actions
 from banditto.attacks.arm_spaces import ArmSpace
 from banditto.attacks.attacking import space_of
 from banditto.attacks.linear_spaces import LinearSpace
@@ -23,6 +22,7 @@ from banditto.engine.counting import count_differing
 from banditto.engine.pairs import pairs_per_block, study_of
 from banditto.environment import LinearEnvironment
 from banditto.environments.linear import LinearBernoulli
+from banditto.geometry.actions.choosing import spread_actions
 
 POINTS = [[1.0, 0.0], [0.6, 0.6], [0.0, 1.0], [-0.5, 0.5]]
 POLICIES: dict[str, Any] = {

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import banditto as bd
-from banditto.canonical import canonical
 from banditto.core.arrays import FloatArray
-from banditto.design import core_sets
-from banditto.design.frank_wolfe import Weights
-from banditto.design.result import counts_of
-from banditto.design.whitening import Whitening
+from banditto.geometry.actions.canonical import canonical
+from banditto.geometry.design import core_sets
+from banditto.geometry.design.design_result import counts_of
+from banditto.geometry.design.frank_wolfe import Weights
+from banditto.geometry.design.whitening import Whitening
 from tests.design_digests import coins
 from tests.oracles import d_optimal
 

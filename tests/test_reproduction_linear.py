@@ -16,7 +16,7 @@ import pytest
 from scipy.special import ndtri
 
 from banditto.core.arrays import FloatArray
-from banditto.design import Design, g_optimal_design
+from banditto.geometry.design import Design, g_optimal_design
 from banditto.linear.rounding import PaperGridRounding, Rounded
 from banditto.linear.rounding_plans import RoundingPlan, RoundingProblem
 from banditto.policies.least_squares_rounding import LeastSquaresRounding

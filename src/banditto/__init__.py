@@ -9,13 +9,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from banditto import actions, baselines, environments, policies
+from banditto import baselines, environments, policies
+from banditto.geometry import actions
 from banditto.version import __version__
 
 if TYPE_CHECKING:
-    from banditto.actions import *
-    from banditto.actions.nets import net
-    from banditto.actions.sets import ActionSet
     from banditto.attacks import Attack, attack
     from banditto.baselines import *
     from banditto.calibration import Calibration, calibrate
@@ -32,12 +30,15 @@ if TYPE_CHECKING:
         WorkerError,
     )
     from banditto.core.protocol import Protocol
-    from banditto.design import Design, g_optimal_design
     from banditto.engine.cluster import cluster
     from banditto.engine.replaying import replay
     from banditto.engine.replays import Replay
     from banditto.engine.watching import watch_pair
     from banditto.environments import *
+    from banditto.geometry.actions import *
+    from banditto.geometry.actions.nets import net
+    from banditto.geometry.actions.sets import ActionSet
+    from banditto.geometry.design import Design, g_optimal_design
     from banditto.linear.least_squares import ReplicableLeastSquares
     from banditto.live.experiment import Experiment
     from banditto.live.registration import Registration
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from banditto.study import Comparison, compare
 
 _PLACES = {
-    "ActionSet": "banditto.actions.sets",
+    "ActionSet": "banditto.geometry.actions.sets",
     "Attack": "banditto.attacks",
     "attack": "banditto.attacks",
     "BandittoError": "banditto.core.errors",
@@ -62,7 +63,7 @@ _PLACES = {
     "Comparison": "banditto.study",
     "ConflictError": "banditto.core.errors",
     "ContractError": "banditto.core.errors",
-    "Design": "banditto.design",
+    "Design": "banditto.geometry.design",
     "Experiment": "banditto.live.experiment",
     "Guarantee": "banditto.policy",
     "InvalidArgument": "banditto.core.errors",
@@ -77,8 +78,8 @@ _PLACES = {
     "certify": "banditto.certification",
     "cluster": "banditto.engine.cluster",
     "compare": "banditto.study",
-    "g_optimal_design": "banditto.design",
-    "net": "banditto.actions.nets",
+    "g_optimal_design": "banditto.geometry.design",
+    "net": "banditto.geometry.actions.nets",
     "Replay": "banditto.engine.replays",
     "ReplicableLeastSquares": "banditto.linear.least_squares",
     "RewardLog": "banditto.logs",

@@ -45,7 +45,6 @@ from typing import Any, NamedTuple
 
 import tomli_w
 
-from banditto.actions.choosing import read_actions
 from banditto.catalogue import build_environment, build_linear_environment, build_policy, takes_option
 from banditto.chance.coins import LARGEST_SEED
 from banditto.core.errors import InvalidArgument
@@ -53,6 +52,7 @@ from banditto.core.exact import integer, open_unit, real
 from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
 from banditto.environment import Environment
 from banditto.environments.resampled import Resampled
+from banditto.geometry.actions.choosing import read_actions
 from banditto.logs.choosing import read_log
 from banditto.numbers.intervals import MOST_PAIRS
 from banditto.policy import AnyPolicy

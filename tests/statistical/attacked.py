@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 import banditto as bd
-from banditto.actions.choosing import spread_actions
 from banditto.chance.coins import Coins
 from banditto.core.arrays import BoolArray, FloatArray, IntArray
+from banditto.geometry.actions.choosing import spread_actions
 from banditto.policies.certified_elimination import State
 from banditto.policy import Policy
 from banditto.replicable import without_warnings

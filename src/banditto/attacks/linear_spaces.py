@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from banditto.actions.finite import FiniteActions
 from banditto.attacks.windows import UndecidedWindow, windows_of
 from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
 from banditto.core.rewards import Rewards
 from banditto.environment import Environment
 from banditto.environments.linear import LinearBernoulli, LinearGaussian
+from banditto.geometry.actions.finite import FiniteActions
 from banditto.linear.problem import largest_parameter
 from banditto.numbers.fixed_order import inner, product
 

@@ -17,7 +17,6 @@ from typing import ClassVar, Self
 import numpy as np
 from numba import njit
 
-from banditto.actions.finite import FiniteActions
 from banditto.baselines.ridge import (
     RidgeRegression,
     backward,
@@ -32,6 +31,7 @@ from banditto.baselines.ridge import (
 )
 from banditto.core.arrays import FloatArray
 from banditto.core.rewards import Rewards
+from banditto.geometry.actions.finite import FiniteActions
 from banditto.linear.problem import (
     largest_parameter,
     usual_centre,

@@ -19,7 +19,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from banditto.actions.finite import FiniteActions
 from banditto.chance.coins import Coins
 from banditto.core.arrays import BoolArray, FloatArray, IntArray, on_host
 from banditto.core.errors import InvalidArgument
@@ -27,7 +26,8 @@ from banditto.core.exact import integer, real, scale
 from banditto.core.horizons import checked_arms, checked_horizon
 from banditto.core.protocol import Plain, Protocol, fraction, from_fraction
 from banditto.core.rewards import Rewards
-from banditto.design import g_optimal_design
+from banditto.geometry.actions.finite import FiniteActions
+from banditto.geometry.design import g_optimal_design
 from banditto.linear.problem import (
     actions_from_plain,
     actions_to_plain,

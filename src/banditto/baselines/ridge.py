@@ -13,13 +13,13 @@ from typing import Any, Self
 import numpy as np
 from numba import njit
 
-from banditto.actions.finite import FiniteActions
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import real, scale
 from banditto.core.horizons import checked_arms
 from banditto.core.protocol import Plain, Protocol, fraction, from_fraction
 from banditto.core.rewards import Rewards
+from banditto.geometry.actions.finite import FiniteActions
 from banditto.linear.problem import (
     actions_from_plain,
     actions_to_plain,

@@ -8,7 +8,6 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from banditto.actions.choosing import read_actions
 from banditto.cli import logs, parameters
 from banditto.cli.output import (
     EXIT_CHECK,
@@ -29,6 +28,7 @@ from banditto.core.exact import open_unit
 from banditto.core.provenance import provenance
 from banditto.engine.ledger import FILE_NAME
 from banditto.environment import Environment
+from banditto.geometry.actions.choosing import read_actions
 from banditto.policy import AnyPolicy
 
 FILES = ("certificate.json", "protocol.toml")

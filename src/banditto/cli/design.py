@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from banditto.actions.choosing import read_actions
 from banditto.cli import parameters
 from banditto.cli.output import EXIT_CHECK, EXIT_OK, print_json, spinner
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, real
 from banditto.core.provenance import provenance
 from banditto.core.text import text_table
+from banditto.geometry.actions.choosing import read_actions
 
 if TYPE_CHECKING:
-    from banditto.actions.finite import FiniteActions
-    from banditto.actions.sets import ConvexSet
-    from banditto.design.result import Design
+    from banditto.geometry.actions.finite import FiniteActions
+    from banditto.geometry.actions.sets import ConvexSet
+    from banditto.geometry.design.design_result import Design
 
 SCHEMA_VERSION = 1
 MOST_ROWS = 40
@@ -52,8 +52,8 @@ def design(
     The same plan, to the last pull, on every machine. Exit code 3 when the accuracy could not be certified.
     """
     picture = None if plot is None else _picture(plot)
-    from banditto.design import g_optimal_design
-    from banditto.design.result import MOST_PULLS, checked_accuracy
+    from banditto.geometry.design import g_optimal_design
+    from banditto.geometry.design.design_result import MOST_PULLS, checked_accuracy
 
     wanted = checked_accuracy(real(accuracy, "accuracy"))
     count = None if pulls is None else integer(parameters.count(pulls, "pulls"), "pulls", 1, MOST_PULLS)
@@ -87,7 +87,7 @@ def _picture(text: str) -> Path:
 
 
 def _draw(path: Path, found: Design, actions: FiniteActions | ConvexSet) -> None:
-    from banditto.actions.finite import FiniteActions
+    from banditto.geometry.actions.finite import FiniteActions
     from banditto.report.designs import PLAIN, design_figure
     from banditto.report.style import as_png, as_svg, drawn_in
 

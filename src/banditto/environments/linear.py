@@ -12,8 +12,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from banditto.actions.finite import LONGEST, FiniteActions
-from banditto.actions.sets import ActionSet, ConvexSet
 from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import InvalidArgument
@@ -23,6 +21,8 @@ from banditto.core.rewards import Rewards
 from banditto.environment import RewardKernel
 from banditto.environments.bernoulli import Bernoulli
 from banditto.environments.gaussian import Gaussian
+from banditto.geometry.actions.finite import LONGEST, FiniteActions
+from banditto.geometry.actions.sets import ActionSet, ConvexSet
 from banditto.linear.problem import checked_actions
 from banditto.numbers.fixed_order import inner, product
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from banditto.actions.finite import FiniteActions
 from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
+from banditto.geometry.actions.finite import FiniteActions
 from banditto.linear.rounding_plans import RoundingPlan, RoundingProblem
 from banditto.numbers import lattice
 from banditto.numbers.fixed_order import inner, product

@@ -21,17 +21,17 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from banditto.actions.finite import FiniteActions
 from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import Real, float_above, integer, open_unit, precise, real, written
 from banditto.core.rewards import RewardKind, Rewards
-from banditto.design import Design, g_optimal_design
-from banditto.design.result import PullPlan
-from banditto.design.whitening import IllConditioned
+from banditto.geometry.actions.finite import FiniteActions
+from banditto.geometry.design import Design, g_optimal_design
+from banditto.geometry.design.design_result import PullPlan
+from banditto.geometry.design.whitening import IllConditioned
+from banditto.geometry.regression import Regression
 from banditto.linear.problem import checked_actions, largest_parameter, largest_reward, usual_centre
-from banditto.linear.regression import Regression
 from banditto.linear.rounding import (
     GridRounding,
     LatticeRounding,

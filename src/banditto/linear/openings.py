@@ -12,11 +12,11 @@ from banditto.core.arrays import IntArray
 from banditto.core.exact import precise
 from banditto.core.horizons import LONGEST_HORIZON
 from banditto.core.rewards import Rewards
-from banditto.design import Design
-from banditto.design.whitening import IllConditioned
-from banditto.linear.active_sets import ConvexField, FiniteField, core_of, field_for
+from banditto.geometry.active_sets import ConvexField, FiniteField, core_of, field_for
+from banditto.geometry.design import Design
+from banditto.geometry.design.whitening import IllConditioned
+from banditto.geometry.regression import Regression
 from banditto.linear.problem import largest_reward
-from banditto.linear.regression import Regression
 from banditto.linear.rounding import (
     GridRounding,
     LatticeRounding,

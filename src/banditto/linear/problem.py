@@ -14,15 +14,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from banditto.actions.finite import FiniteActions
-from banditto.actions.reading import set_of
-from banditto.actions.sets import ActionSet, ConvexSet
-from banditto.canonical import BITS, MOST_FEATURES
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, real
 from banditto.core.horizons import checked_arms
 from banditto.core.protocol import Plain, Protocol, fraction, from_fraction
 from banditto.core.rewards import Rewards
+from banditto.geometry.actions.canonical import BITS, MOST_FEATURES
+from banditto.geometry.actions.finite import FiniteActions
+from banditto.geometry.actions.reading import set_of
+from banditto.geometry.actions.sets import ActionSet, ConvexSet
 from banditto.numbers.fixed_order import inner
 from banditto.replicable import Replicable
 

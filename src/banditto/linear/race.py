@@ -17,7 +17,7 @@ import numpy as np
 from banditto.chance.coins import Coins
 from banditto.core.arrays import BoolArray, FloatArray, IntArray, on_host
 from banditto.core.exact import integer
-from banditto.linear.active_sets import FiniteField
+from banditto.geometry.active_sets import FiniteField
 from banditto.linear.problem import LinearPolicy, largest_reward
 from banditto.linear.trials import Trial, contest, field_of, trial, values_of
 

@@ -20,7 +20,7 @@ from banditto.confidence import mean_noise
 from banditto.core.arrays import FloatArray
 from banditto.core.exact import PI, ceiling, first_true, float_above, precise, written
 from banditto.core.rewards import Rewards
-from banditto.linear.regression import LARGEST_EXCESS, Regression
+from banditto.geometry.regression import LARGEST_EXCESS, Regression
 from banditto.numbers import lattice
 
 Terms = list[tuple[str, Decimal, str]]

@@ -20,13 +20,13 @@ from decimal import Decimal
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from banditto import certified, confidence
-from banditto.actions.finite import FiniteActions
 from banditto.certified import EXPLORATION_UNIT, Plan
 from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.protocol import Plain, Protocol
 from banditto.core.text import significant
+from banditto.geometry.actions.finite import FiniteActions
 from banditto.linear.costs import best_plan, gaps_of, lattice_regret
 from banditto.linear.cuts import LinearCuts
 from banditto.linear.problem import LinearPolicy, largest_parameter

@@ -23,7 +23,6 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from banditto.actions.finite import FiniteActions
 from banditto.chance.coins import Coins
 from banditto.core.arrays import BoolArray, FloatArray, IntArray, on_host
 from banditto.core.errors import InvalidArgument
@@ -31,7 +30,8 @@ from banditto.core.exact import first_true, integer, precise
 from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
 from banditto.core.protocol import Plain, Protocol
 from banditto.core.text import significant
-from banditto.linear.active_sets import ConvexField, FiniteField, field_for
+from banditto.geometry.actions.finite import FiniteActions
+from banditto.geometry.active_sets import ConvexField, FiniteField, field_for
 from banditto.linear.openings import Opening, Openings
 from banditto.linear.problem import LinearPolicy
 from banditto.linear.rounding import PRECISION_SHARE

@@ -16,13 +16,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from banditto.actions.finite import FiniteActions
-from banditto.actions.nets import net
 from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.horizons import MOST_ARMS
 from banditto.core.protocol import Plain, Protocol
+from banditto.geometry.actions.finite import FiniteActions
+from banditto.geometry.actions.nets import net
 from banditto.linear.problem import LinearPolicy, checked_actions
 from banditto.policies.linear_threshold import LinearThreshold
 from banditto.policy import Description, Guarantee

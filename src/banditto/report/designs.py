@@ -14,10 +14,10 @@ from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from banditto.actions.sets import ActionSet
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
-from banditto.design.result import Design
+from banditto.geometry.actions.sets import ActionSet
+from banditto.geometry.design.design_result import Design
 from banditto.report.style import LIGHT, Look, new_figure
 
 PLAIN = Look(LIGHT, 6.4)

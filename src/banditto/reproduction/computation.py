@@ -12,9 +12,9 @@ from functools import partial
 
 import numpy as np
 
-from banditto.actions.sets import ActionSet
 from banditto.core.arrays import FloatArray
-from banditto.design import g_optimal_design
+from banditto.geometry.actions.sets import ActionSet
+from banditto.geometry.design import g_optimal_design
 from banditto.reproduction.claims import AtMost, Claim, Effort, Measured
 from banditto.reproduction.fits import Point, exponent
 from banditto.reproduction.instances import cube, cut_cube

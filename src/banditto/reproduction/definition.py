@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from banditto.actions.ball import Ball
 from banditto.baselines import REGISTRY as ORDINARY
 from banditto.catalogue import build_policy
 from banditto.core.arrays import FloatArray
 from banditto.environment import Environment
 from banditto.environments.bernoulli import Bernoulli
 from banditto.environments.linear import LinearBernoulli
+from banditto.geometry.actions.ball import Ball
 from banditto.policies import REGISTRY as REPLICABLE
 from banditto.policies.certified_elimination import CertifiedElimination
 from banditto.policies.certified_linear import CertifiedLinear

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from banditto.actions.ball import Ball
-from banditto.actions.simplex import Simplex
-from banditto.design import Design, g_optimal_design
+from banditto.geometry.actions.ball import Ball
+from banditto.geometry.actions.simplex import Simplex
+from banditto.geometry.design import Design, g_optimal_design
 from banditto.reproduction.claims import AtLeast, AtMost, Chart, Claim, Curve, Effort, Measured, Near
 from banditto.reproduction.fits import Point, exponent
 from banditto.reproduction.instances import cube, sphere

@@ -7,9 +7,9 @@ from functools import cache
 
 import numpy as np
 
-from banditto.actions.box import Box
-from banditto.actions.polytope import Polytope
 from banditto.core.arrays import FloatArray
+from banditto.geometry.actions.box import Box
+from banditto.geometry.actions.polytope import Polytope
 
 BEST, OTHERS, SPREAD = 0.8, 0.45, 0.85
 ADVANTAGE = (BEST - OTHERS) / 2.0  # gap of `one_gap` arms under a parameter of length 1, Bernoulli rewards

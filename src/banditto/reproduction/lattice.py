@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from banditto.actions.simplex import Simplex
 from banditto.certification import Regret, certify
 from banditto.core.errors import ShortHorizonWarning
 from banditto.environments.linear import LinearBernoulli
-from banditto.linear.active_sets import core_of
+from banditto.geometry.actions.simplex import Simplex
+from banditto.geometry.active_sets import core_of
+from banditto.geometry.regression import Regression
 from banditto.linear.least_squares import ReplicableLeastSquares
-from banditto.linear.regression import Regression
 from banditto.linear.rounding import LatticeRounding
 from banditto.policies.certified_linear import CertifiedLinear
 from banditto.policies.least_squares_rounding import LeastSquaresRounding

@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from banditto.actions.finite import FiniteActions
 from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray
 from banditto.core.rewards import Rewards
 from banditto.environments.linear import LinearGaussian
+from banditto.geometry.actions.finite import FiniteActions
 from banditto.linear.problem import largest_reward
 from banditto.linear.trials import field_of, trial
 from banditto.numbers.fixed_order import quadratic_forms

@@ -13,8 +13,8 @@ from functools import partial
 
 import numpy as np
 
-from banditto.actions.ball import Ball
 from banditto.environments.linear import LinearBernoulli
+from banditto.geometry.actions.ball import Ball
 from banditto.policies.least_squares_rounding import LeastSquaresRounding
 from banditto.policies.net_threshold import NetThreshold
 from banditto.reproduction.claims import AtMost, Chart, Claim, Effort, Measured, Near, Rule

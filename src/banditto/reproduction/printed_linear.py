@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from banditto.actions.simplex import Simplex
 from banditto.core.protocol import Plain, fraction
 from banditto.environments.linear import LinearBernoulli
+from banditto.geometry.actions.simplex import Simplex
 from banditto.linear.least_squares import ReplicableLeastSquares
 from banditto.policies.linear_threshold import LinearThreshold
 from banditto.reproduction.claims import AtLeast, AtMost, Chart, Claim, Curve, Effort, Measured, Rule

@@ -13,16 +13,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from banditto.actions.simplex import Simplex
 from banditto.chance.coins import Coins
 from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray
 from banditto.core.rewards import Rewards
-from banditto.design import g_optimal_design
 from banditto.environments.linear import LinearBernoulli
-from banditto.linear.active_sets import core_of
+from banditto.geometry.actions.simplex import Simplex
+from banditto.geometry.active_sets import core_of
+from banditto.geometry.design import g_optimal_design
+from banditto.geometry.regression import Regression
 from banditto.linear.least_squares import ReplicableLeastSquares
-from banditto.linear.regression import Regression
 from banditto.linear.rounding import LatticeRounding, PaperGridRounding, leverage_of
 from banditto.numbers.intervals import clopper_pearson
 from banditto.reproduction.claims import AtMost, Claim, Effort, Measured, Near, Rule

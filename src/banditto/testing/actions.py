@@ -8,11 +8,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from banditto.actions.sets import ActionSet
 from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
-from banditto.design import g_optimal_design
+from banditto.geometry.actions.sets import ActionSet
+from banditto.geometry.design import g_optimal_design
 
 CLOSE = 1e-9  # relative to the size of the numbers: far above rounding, far below any shape
 

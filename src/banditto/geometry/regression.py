@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from banditto.core.arrays import FloatArray
-from banditto.design.whitening import IllConditioned, Whitening
+from banditto.geometry.design.whitening import IllConditioned, Whitening
 from banditto.numbers.fixed_order import product
 
 # |E| above this is refused: then all that it changes is a millionth of what is proved without it

@@ -9,10 +9,10 @@ from typing import Literal
 import highspy
 import numpy as np
 
-from banditto.actions.exact_simplex import Beyond, Empty, Vertex, integer_row, maximiser, tie_breaker
-from banditto.actions.filtering import settled
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import BandittoError
+from banditto.geometry.actions.exact_simplex import Beyond, Empty, Vertex, integer_row, maximiser, tie_breaker
+from banditto.geometry.actions.filtering import settled
 
 Trouble = Literal["empty", "unbounded", "undecided"]
 _ANSWERED = (

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from banditto.canonical import MOST_FEATURES
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer
+from banditto.geometry.actions.canonical import MOST_FEATURES
 
 if TYPE_CHECKING:
-    from banditto.actions.finite import FiniteActions
-    from banditto.actions.sets import ConvexSet
+    from banditto.geometry.actions.finite import FiniteActions
+    from banditto.geometry.actions.sets import ConvexSet
 
 _MOST_SPREAD = 1000
 
@@ -28,13 +28,13 @@ def read_actions(
             raise InvalidArgument(argument, repr(file), "the name of a file")
         if dimension is not None:
             raise InvalidArgument("dimension", dimension, "none, because the file of arms has its own")
-        from banditto.actions.finite import FiniteActions
+        from banditto.geometry.actions.finite import FiniteActions
 
         return FiniteActions.load(file, normalise=normalise)
     assert action_set is not None
     if normalise:
         raise InvalidArgument("normalise", f"the action set {action_set}", "a file of arms, to divide by the longest")
-    from banditto.actions.reading import NAMED, load_set, named_set
+    from banditto.geometry.actions.reading import NAMED, load_set, named_set
 
     if action_set.endswith(".json"):
         if dimension is not None:
@@ -51,8 +51,8 @@ def spread_actions(arms: int, dimension: int) -> FiniteActions:
     """So many actions of length 1, spread evenly over directions, the same for everybody: for when none are known."""
     import numpy as np
 
-    from banditto.actions.finite import FiniteActions
     from banditto.chance.coins import Coins
+    from banditto.geometry.actions.finite import FiniteActions
 
     features = range(integer(dimension, "dimension", 1, MOST_FEATURES))
     coins = Coins(0, 0, integer(arms, "arms", 2, _MOST_SPREAD))

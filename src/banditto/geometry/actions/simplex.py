@@ -7,9 +7,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from banditto.actions.polytope import Polytope
-from banditto.actions.sets import Action, ConvexSet, Direction, Slab, checked_cut, checked_dimension, checked_direction
 from banditto.core.arrays import FloatArray
+from banditto.geometry.actions.polytope import Polytope
+from banditto.geometry.actions.sets import (
+    Action,
+    ConvexSet,
+    Direction,
+    Slab,
+    checked_cut,
+    checked_dimension,
+    checked_direction,
+)
 from banditto.numbers.fixed_order import largest
 
 

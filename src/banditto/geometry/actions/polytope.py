@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from banditto.actions.exact_simplex import Vertex
-from banditto.actions.linear_program import LinearProgram, NoMaximum
-from banditto.actions.sets import Action, ConvexSet, Direction, Slab, checked_cut, checked_direction
-from banditto.actions.vertices import MOST_BASES, all_vertices
-from banditto.canonical import checked_matrix
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import Real, real
+from banditto.geometry.actions.canonical import checked_matrix
+from banditto.geometry.actions.exact_simplex import Vertex
+from banditto.geometry.actions.linear_program import LinearProgram, NoMaximum
+from banditto.geometry.actions.sets import Action, ConvexSet, Direction, Slab, checked_cut, checked_direction
+from banditto.geometry.actions.vertices import MOST_BASES, all_vertices
 from banditto.numbers.fixed_order import inner
 
 _VERTEX_WORK = 4_000_000  # products of integers that listing the vertices may cost: a second or two

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from banditto.actions.sets import Action, Direction, checked_cut, checked_direction, empty
-from banditto.canonical import BITS, CanonicalActions, canonical, checked_matrix, digest_of
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
+from banditto.geometry.actions.canonical import BITS, CanonicalActions, canonical, checked_matrix, digest_of
+from banditto.geometry.actions.sets import Action, Direction, checked_cut, checked_direction, empty
 from banditto.numbers.fixed_order import largest, linear_forms
 
 LONGEST = 1.0 + 1e-9  # of theta: decimals that somebody rounded

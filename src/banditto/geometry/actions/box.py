@@ -9,12 +9,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from banditto.actions.polytope import Polytope
-from banditto.actions.sets import Action, ConvexSet, Direction, Slab, checked_cut, checked_dimension, checked_direction
-from banditto.canonical import LARGEST
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import Count, real
+from banditto.geometry.actions.canonical import LARGEST
+from banditto.geometry.actions.polytope import Polytope
+from banditto.geometry.actions.sets import (
+    Action,
+    ConvexSet,
+    Direction,
+    Slab,
+    checked_cut,
+    checked_dimension,
+    checked_direction,
+)
 
 MOST_VERTICES = 4096
 

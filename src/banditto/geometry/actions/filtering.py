@@ -14,8 +14,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from banditto.actions.exact_simplex import HalfSpace, dot
 from banditto.core.arrays import FloatArray
+from banditto.geometry.actions.exact_simplex import HalfSpace, dot
 
 _UNIT = 2.0**-53
 _PLACES = 110

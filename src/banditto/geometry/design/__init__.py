@@ -1,6 +1,6 @@
 """G-optimal design: `result` is what it is, `making` makes it, the other modules are the steps on the way."""
 
-from banditto.design.making import g_optimal_design
-from banditto.design.result import Design, PullPlan
+from banditto.geometry.design.design_result import Design, PullPlan
+from banditto.geometry.design.g_optimal import g_optimal_design
 
 __all__ = ["Design", "PullPlan", "g_optimal_design"]

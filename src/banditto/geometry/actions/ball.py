@@ -10,8 +10,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from banditto.actions.ball_cuts import MOVED, Cuts, best, dot, is_best, many_digits, possible
-from banditto.actions.sets import (
+from banditto.core.arrays import FloatArray
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import real
+from banditto.geometry.actions.ball_cuts import MOVED, Cuts, best, dot, is_best, many_digits, possible
+from banditto.geometry.actions.sets import (
     Action,
     ConvexSet,
     Direction,
@@ -21,9 +24,6 @@ from banditto.actions.sets import (
     checked_direction,
     empty,
 )
-from banditto.core.arrays import FloatArray
-from banditto.core.errors import InvalidArgument
-from banditto.core.exact import real
 from banditto.numbers.fixed_order import cholesky, inner, product, solved_lower
 
 MOST_CUTS = 24

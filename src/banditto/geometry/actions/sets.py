@@ -8,10 +8,10 @@ from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from banditto.canonical import LARGEST, MOST_FEATURES, SMALLEST
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import Count, Real, integer, real
+from banditto.geometry.actions.canonical import LARGEST, MOST_FEATURES, SMALLEST
 
 Action = tuple[float, ...]
 Direction = Sequence[float] | FloatArray
@@ -62,7 +62,7 @@ class ConvexSet(ABC):
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """What `banditto.actions.reading.set_of` reads."""
+        """What `banditto.geometry.actions.reading.set_of` reads."""
 
     def vertices(self) -> FloatArray | None:
         """All vertices (action, feature), if they are few."""

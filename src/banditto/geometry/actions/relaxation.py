@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from banditto.actions.sets import Slab
 from banditto.core.arrays import FloatArray
+from banditto.geometry.actions.sets import Slab
 from banditto.numbers.fixed_order import cholesky, inner, inverse_of_lower, product, solved_lower
 
 COARSE = 0.002  # relative: the bound is this close, or as close as it is asked to be, to the best of its kind

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from banditto.actions.exact_simplex import HalfSpace, Vertex, dot, exchanged, inverse_columns, vertex_of
+from banditto.geometry.actions.exact_simplex import HalfSpace, Vertex, dot, exchanged, inverse_columns, vertex_of
 
 MOST_BASES = 2048
 

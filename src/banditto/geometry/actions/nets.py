@@ -11,11 +11,11 @@ import math
 
 import numpy as np
 
-from banditto.actions.finite import FiniteActions
-from banditto.actions.sets import ActionSet
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import Real, real
+from banditto.geometry.actions.finite import FiniteActions
+from banditto.geometry.actions.sets import ActionSet
 
 MOST_STRIPS, MOST_POINTS = 2000, 1_000_000
 _STRIP = 2.0 / math.sqrt(5.0)  # of the radius: the diagonal of a strip's width and half of it is the radius

@@ -11,8 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from banditto.actions.finite import FiniteActions
-from banditto.actions.norms import (
+from banditto.core.arrays import FloatArray
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import Real
+from banditto.geometry.actions.canonical import BITS, CanonicalActions, canonical
+from banditto.geometry.actions.finite import FiniteActions
+from banditto.geometry.actions.norms import (
     POINT_BITS,
     Found,
     ScaledSet,
@@ -22,15 +26,11 @@ from banditto.actions.norms import (
     mixed_points,
     squared_norm,
 )
-from banditto.actions.sets import ActionSet, ConvexSet
-from banditto.canonical import BITS, CanonicalActions, canonical
-from banditto.core.arrays import FloatArray
-from banditto.core.errors import InvalidArgument
-from banditto.core.exact import Real
-from banditto.design.core_sets import Progress, Span, improved, solved, spanning, spanning_points
-from banditto.design.frank_wolfe import whitening
-from banditto.design.result import Design, aim, checked_accuracy, counts_of
-from banditto.design.whitening import Whitening
+from banditto.geometry.actions.sets import ActionSet, ConvexSet
+from banditto.geometry.design.core_sets import Progress, Span, improved, solved, spanning, spanning_points
+from banditto.geometry.design.design_result import Design, aim, checked_accuracy, counts_of
+from banditto.geometry.design.frank_wolfe import whitening
+from banditto.geometry.design.whitening import Whitening
 from banditto.numbers.fixed_order import inner, largest
 
 # A direction in which no action reaches beyond 2 d parts in 2^20 is taken for one in which there is none: rounding to

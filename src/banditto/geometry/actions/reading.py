@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from banditto.actions.ball import Ball
-from banditto.actions.box import Box
-from banditto.actions.polytope import Polytope
-from banditto.actions.sets import ConvexSet
-from banditto.actions.simplex import Simplex
 from banditto.core.errors import InvalidArgument
+from banditto.geometry.actions.ball import Ball
+from banditto.geometry.actions.box import Box
+from banditto.geometry.actions.polytope import Polytope
+from banditto.geometry.actions.sets import ConvexSet
+from banditto.geometry.actions.simplex import Simplex
 
 NAMED = ("ball", "box", "simplex")
 _KEYS = {

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from banditto.core.arrays import FloatArray, IntArray
-from banditto.design.frank_wolfe import Weights, whitening
-from banditto.design.interior_point import polished
+from banditto.geometry.design.frank_wolfe import Weights, whitening
+from banditto.geometry.design.interior_point import polished
 from banditto.numbers.fixed_order import inner, largest, linear_forms, quadratic_forms, total
 
 FEW_POINTS = 10_000  # up to here the steps run over all points at once

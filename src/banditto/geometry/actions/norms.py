@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from banditto.actions.relaxation import COARSE, norm_bound
-from banditto.actions.sets import ActionSet, ConvexSet, Slab
-from banditto.canonical import scale_exponent
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument, shown
+from banditto.geometry.actions.canonical import scale_exponent
+from banditto.geometry.actions.relaxation import COARSE, norm_bound
+from banditto.geometry.actions.sets import ActionSet, ConvexSet, Slab
 from banditto.numbers.fixed_order import inner, product
 
 MOST_ASCENTS = 50

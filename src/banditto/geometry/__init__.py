@@ -1,0 +1,1 @@
+"""What linear policies stand on: action sets, G-optimal designs, least squares, active sets."""
