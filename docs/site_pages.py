@@ -19,10 +19,11 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 import banditto
-from banditto import baselines, environments, policies
-from banditto.environment import LinearEnvironment
+from banditto import baselines, policies
 from banditto.geometry import actions
 from banditto.policy import Acting, PlacedPolicy, Policy, Remembering, RoundPolicy
+from banditto.problems import environments
+from banditto.problems.environment import LinearEnvironment
 
 ROOT = Path(__file__).parent.parent
 SOURCE = re.compile(r"\]\((?:\.\./)+((?:src|examples|tests|benchmarks)/[\w./-]*|[A-Z]+\.md)\)")

@@ -20,9 +20,9 @@ from banditto.core.rewards import Rewards
 from banditto.engine.blocks import run_pairs
 from banditto.engine.counting import count_differing
 from banditto.engine.pairs import pairs_per_block, study_of
-from banditto.environment import LinearEnvironment
-from banditto.environments.linear import LinearBernoulli
 from banditto.geometry.actions.choosing import spread_actions
+from banditto.problems.environment import LinearEnvironment
+from banditto.problems.environments.linear_rewards import LinearBernoulli
 
 POINTS = [[1.0, 0.0], [0.6, 0.6], [0.0, 1.0], [-0.5, 0.5]]
 POLICIES: dict[str, Any] = {

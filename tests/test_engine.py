@@ -24,7 +24,7 @@ from banditto.core.trajectory import SEQUENCE, start_digest, varints
 from banditto.engine import batched, rounds
 from banditto.engine.blocks import run_pairs
 from banditto.engine.pairs import PAIRS_PER_BLOCK, Moments, Study, pseudo_regret, study_of
-from banditto.environment import Environment
+from banditto.problems.environment import Environment
 
 T = TypeVar("T")
 WORLD = bd.Bernoulli([0.5, 0.72, 0.6])

@@ -12,7 +12,7 @@ import banditto as bd
 from banditto.chance.noise import Noise, Sums
 from banditto.core.arrays import IntArray
 from banditto.core.errors import InvalidArgument
-from banditto.environment import Environment
+from banditto.problems.environment import Environment
 from banditto.testing import ENVIRONMENT_CHECKS
 from banditto.testing.environments import COUNTS, DRAWS, Check, totals_of
 

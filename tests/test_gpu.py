@@ -20,7 +20,7 @@ from banditto.core.errors import InvalidArgument, ShortHorizonWarning
 from banditto.engine.blocks import run_pairs
 from banditto.engine.machines import HOST, Machine, machine_of
 from banditto.engine.pairs import study_of
-from banditto.environment import Environment
+from banditto.problems.environment import Environment
 from banditto.testing.environments import MACHINE_CHECKS
 from banditto.testing.policies import play
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from banditto import baselines, environments, policies
+from banditto import baselines, policies
 from banditto.geometry import actions
+from banditto.problems import environments
 from banditto.version import __version__
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from banditto.engine.replaying import replay
     from banditto.engine.replays import Replay
     from banditto.engine.watching import watch_pair
-    from banditto.environments import *
     from banditto.geometry.actions import *
     from banditto.geometry.actions.nets import net
     from banditto.geometry.actions.sets import ActionSet
@@ -44,10 +44,11 @@ if TYPE_CHECKING:
     from banditto.live.registration import Registration
     from banditto.live.replication import replicate
     from banditto.live.verification import verify
-    from banditto.logs import RewardLog
     from banditto.planning import TrialPlan, plan
     from banditto.policies import *
     from banditto.policy import Guarantee
+    from banditto.problems.environments import *
+    from banditto.problems.logs import RewardLog
     from banditto.reproduction import Reproduction, reproduce
     from banditto.rounding import replicable_mean, samples_needed
     from banditto.study import Comparison, compare
@@ -82,7 +83,7 @@ _PLACES = {
     "net": "banditto.geometry.actions.nets",
     "Replay": "banditto.engine.replays",
     "ReplicableLeastSquares": "banditto.linear.least_squares",
-    "RewardLog": "banditto.logs",
+    "RewardLog": "banditto.problems.logs",
     "plan": "banditto.planning",
     "policy_of": "banditto.catalogue",
     "protocol_of": "banditto.catalogue",

@@ -22,8 +22,8 @@ from banditto.core.exact import integer
 from banditto.core.protocol import Protocol
 from banditto.core.text import html_table, text_table
 from banditto.engine.workers import shared_workers
-from banditto.environment import Environment
 from banditto.policy import AnyPolicy, Policy
+from banditto.problems.environment import Environment
 from banditto.replicable import CALIBRATED, Replicable, without_warnings
 
 SCHEMA_VERSION = 1

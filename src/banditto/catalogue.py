@@ -7,15 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from banditto import baselines, environments, policies
+from banditto import baselines, policies
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import written
 from banditto.core.horizons import checked_arms
 from banditto.core.protocol import Protocol
 from banditto.core.registry import Entry
 from banditto.core.rewards import RewardKind, Rewards
-from banditto.environment import Environment, LinearEnvironment
 from banditto.policy import AnyPolicy
+from banditto.problems import environments
+from banditto.problems.environment import Environment, LinearEnvironment
 
 
 def load_class(entry: Entry) -> Any:

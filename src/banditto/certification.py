@@ -28,10 +28,10 @@ from banditto.engine.blocks import Progress, block_size, run_pairs
 from banditto.engine.ledger import Ledger
 from banditto.engine.machines import Backend
 from banditto.engine.pairs import Moments, PairCounts, Study, study_of
-from banditto.environment import Environment
 from banditto.numbers.confidence_sequence import ConfidenceSequence
 from banditto.numbers.intervals import MOST_PAIRS, clopper_pearson, pairs_to_settle
 from banditto.policy import AnyPolicy, Guarantee, Policy, RoundPolicy
+from banditto.problems.environment import Environment
 
 SCHEMA_VERSION = 1
 MOST_JOBS = 1024

@@ -26,9 +26,9 @@ from banditto.engine.curves import Curve, regret_curve
 from banditto.engine.pairs import Study, study_of
 from banditto.engine.watching import PairView, watch_pair
 from banditto.engine.workers import shared_workers, submitted
-from banditto.environment import Environment
 from banditto.numbers.intervals import MOST_PAIRS
 from banditto.policy import AnyPolicy, BatchedPolicy, Policy, RoundPolicy
+from banditto.problems.environment import Environment
 from banditto.replicable import CALIBRATED
 from banditto.study_file import FEWEST_ROUNDS, MOST_ROUNDS
 

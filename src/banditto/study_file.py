@@ -50,12 +50,12 @@ from banditto.chance.coins import LARGEST_SEED
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, open_unit, real
 from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
-from banditto.environment import Environment
-from banditto.environments.resampled import Resampled
 from banditto.geometry.actions.choosing import read_actions
-from banditto.logs.choosing import read_log
 from banditto.numbers.intervals import MOST_PAIRS
 from banditto.policy import AnyPolicy
+from banditto.problems.environment import Environment
+from banditto.problems.environments.resampled import Resampled
+from banditto.problems.logs.choosing import read_log
 
 LONGEST_TEXT, LONGEST_LABEL = 200, 60
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import banditto as bd
-from banditto.environment import Environment
+from banditto.problems.environment import Environment
 from banditto.testing.statistics import assert_rate_at_most, detectable_rate
 
 pytestmark = pytest.mark.long

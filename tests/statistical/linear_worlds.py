@@ -14,8 +14,8 @@ from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray
 from banditto.engine.batched import Execution
 from banditto.engine.placed import Execution as PlacedExecution
-from banditto.environment import LinearEnvironment
 from banditto.policy import PlacedPolicy, Policy
+from banditto.problems.environment import LinearEnvironment
 
 
 class World(NamedTuple):

@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks import certified
 
 import banditto as bd
-from banditto.environment import Environment
+from banditto.problems.environment import Environment
 from banditto.testing import assert_rate_at_most, detectable_rate
 
 INSTANCES, PAIRS, LEVEL = 200, 2048, 1e-6

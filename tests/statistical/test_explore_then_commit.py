@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import banditto as bd
-from banditto.environment import Environment
+from banditto.problems.environment import Environment
 from banditto.testing import assert_rate_at_most, detectable_rate
 
 RHO, PAIRS, LEVEL = 0.1, 4096, 1e-6

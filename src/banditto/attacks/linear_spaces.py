@@ -12,11 +12,11 @@ from banditto.attacks.windows import UndecidedWindow, windows_of
 from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
 from banditto.core.rewards import Rewards
-from banditto.environment import Environment
-from banditto.environments.linear import LinearBernoulli, LinearGaussian
 from banditto.geometry.actions.finite import FiniteActions
 from banditto.linear.problem import largest_parameter
 from banditto.numbers.fixed_order import inner, product
+from banditto.problems.environment import Environment
+from banditto.problems.environments.linear_rewards import LinearBernoulli, LinearGaussian
 
 Point = tuple[float, ...]
 

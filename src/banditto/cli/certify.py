@@ -27,9 +27,9 @@ from banditto.core.errors import InvalidArgument
 from banditto.core.exact import open_unit
 from banditto.core.provenance import provenance
 from banditto.engine.ledger import FILE_NAME
-from banditto.environment import Environment
 from banditto.geometry.actions.choosing import read_actions
 from banditto.policy import AnyPolicy
+from banditto.problems.environment import Environment
 
 FILES = ("certificate.json", "protocol.toml")
 UntilSettled = Annotated[
@@ -75,7 +75,7 @@ def certify(
     stopped goes on where it was, and one with more pairs adds to what is there.
     """
     from banditto import certification  # numerical libraries are loaded once there is work for them
-    from banditto.environments.resampled import Resampled
+    from banditto.problems.environments.resampled import Resampled
 
     workers = Workers.of(jobs, cluster, gpu)
     with collected_warnings() as warnings:
@@ -172,7 +172,7 @@ class _World(NamedTuple):
 
     def _resampled(self) -> Environment:
         """The rows of a log, which brings everything that other environments are told."""
-        from banditto.environments.resampled import Resampled
+        from banditto.problems.environments.resampled import Resampled
 
         names = ("means", "environment", "theta", "actions", "action_set", "dimension", "normalise")
         for name in names if self.logged.log is not None else ():

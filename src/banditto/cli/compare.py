@@ -87,7 +87,7 @@ def compare(
     Exit code 0 when all were measured, whatever the verdicts; `certify` is the one that checks.
     """
     # numerical libraries are loaded once there is work for them
-    from banditto.environments.resampled import Resampled
+    from banditto.problems.environments.resampled import Resampled
     from banditto.study_file import PolicyLine, StudyFile
 
     workers = Workers.of(jobs, cluster)

@@ -8,8 +8,8 @@ import typer
 
 from banditto.cli import parameters
 from banditto.core.errors import InvalidArgument
-from banditto.logs import RewardLog
-from banditto.logs.choosing import read_log
+from banditto.problems.logs import RewardLog
+from banditto.problems.logs.choosing import read_log
 
 Log = Annotated[
     str | None,

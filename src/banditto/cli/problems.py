@@ -8,9 +8,9 @@ from banditto.cli import parameters
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import open_unit, real
 from banditto.core.protocol import Protocol as PolicyProtocol
-from banditto.environment import Environment, LinearEnvironment
 from banditto.geometry.actions.choosing import read_actions, spread_actions
 from banditto.policy import Acting, AnyPolicy, RoundPolicy
+from banditto.problems.environment import Environment, LinearEnvironment
 
 LINEAR_FLAGS = ("actions", "action_set", "dimension")
 

@@ -11,9 +11,9 @@ from banditto.cli import logs, parameters
 from banditto.cli.output import EXIT_CHECK, EXIT_OK, collected_warnings, print_json, print_warnings
 from banditto.cli.problems import problem_of
 from banditto.core.provenance import provenance
-from banditto.environment import Environment
-from banditto.logs import RewardLog
 from banditto.policy import AnyPolicy
+from banditto.problems.environment import Environment
+from banditto.problems.logs import RewardLog
 
 SCHEMA_VERSION = 1
 Split = Annotated[

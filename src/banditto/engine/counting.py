@@ -13,8 +13,8 @@ from banditto.chance.noise import Noise
 from banditto.core.errors import InvalidArgument
 from banditto.engine import batched, placed
 from banditto.engine.pairs import Study, is_placed
-from banditto.environment import LinearEnvironment
 from banditto.policy import PlacedPolicy, RoundPolicy
+from banditto.problems.environment import LinearEnvironment
 
 
 def count_differing(study: Study, group: int, size: int) -> int:

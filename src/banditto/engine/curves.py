@@ -9,8 +9,8 @@ import numpy as np
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.engine import batched, placed
 from banditto.engine.pairs import Study, gaps, is_placed, pairs_per_block, pseudo_regret
-from banditto.environment import LinearEnvironment
 from banditto.policy import BatchedPolicy, PlacedPolicy, RoundPolicy
+from banditto.problems.environment import LinearEnvironment
 
 POINTS = 160
 MOST_BATCHED_PAIRS = 1000  # of one block, which is simulated whole anyway

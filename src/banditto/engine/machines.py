@@ -14,8 +14,8 @@ import numpy as np
 from banditto.chance.coins import Coins
 from banditto.chance.noise import Noise
 from banditto.core.errors import InvalidArgument
-from banditto.environment import Environment
 from banditto.policy import Acting, AnyPolicy, BatchedPolicy
+from banditto.problems.environment import Environment
 
 Backend = Literal["numpy", "cupy"]
 

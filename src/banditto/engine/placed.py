@@ -17,8 +17,8 @@ from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import ContractError
 from banditto.core.trajectory import Run, Trajectory
 from banditto.engine.pairs import PairCounts, Study, pairs_per_block
-from banditto.environment import LinearEnvironment
 from banditto.policy import PlacedPolicy
+from banditto.problems.environment import LinearEnvironment
 
 
 class PlacedPlan(NamedTuple):

@@ -22,9 +22,9 @@ from banditto.core.rewards import Rewards
 from banditto.engine import batched
 from banditto.engine.pairs import Study, study_of
 from banditto.engine.replays import Dry, Replay, Stretch
-from banditto.environment import RewardKernel
-from banditto.logs import RewardLog
 from banditto.policy import AnyPolicy, BatchedPolicy, RoundPolicy
+from banditto.problems.environment import RewardKernel
+from banditto.problems.logs import RewardLog
 
 
 class LogRows:
@@ -71,7 +71,9 @@ class LogRows:
 
     def round_kernel(self) -> RewardKernel:
         """The next row of the arm."""
-        from banditto.environments import single  # compiled code is loaded only where it is used
+        from banditto.problems.environments import (
+            single_rewards as single,  # compiled code is loaded only where it is used
+        )
 
         return single.replayed
 

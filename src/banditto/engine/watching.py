@@ -10,8 +10,8 @@ from banditto.core.arrays import IntArray
 from banditto.core.exact import integer
 from banditto.engine import batched, placed
 from banditto.engine.pairs import is_placed, study_of
-from banditto.environment import Environment
 from banditto.policy import AnyPolicy, PlacedPolicy, RoundPolicy
+from banditto.problems.environment import Environment
 
 
 @dataclass(frozen=True, kw_only=True)

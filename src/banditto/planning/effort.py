@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from banditto.environment import LinearEnvironment
 from banditto.planning.questions import Question
 from banditto.planning.solving import FINEST
+from banditto.problems.environment import LinearEnvironment
 
 _FAILURES = 100  # that a rehearsal expects of a plan which just keeps its promise
 

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 from banditto.core.errors import BandittoError, InvalidArgument
 from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
-from banditto.environment import Environment
 from banditto.numbers.intervals import lower_limit
 from banditto.planning.effort import Effort, effort_for
 from banditto.planning.questions import Question
 from banditto.planning.rehearsal import Rehearsal, rehearse
 from banditto.planning.solving import first_on_ladder, near, offered, rounded_up, smallest
 from banditto.policy import Policy
+from banditto.problems.environment import Environment
 
 LEAST_RHO, LARGEST_RHO = 1e-5, 0.98
 COARSE = 1.01  # what is good enough on the way to an answer

@@ -19,13 +19,13 @@ from banditto.chance.coins import LARGEST_SEED
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, open_unit, real
 from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
-from banditto.environment import Environment
 from banditto.linear.problem import checked_actions
 from banditto.planning.effort import Effort
 from banditto.planning.planner import LARGEST_RHO, LEAST_RHO, NARROWEST, Open, Planner, Progress, Settled
 from banditto.planning.questions import AIMED, AIMED_LINEAR, Question
 from banditto.planning.rehearsal import Rehearsal
 from banditto.planning.result import TrialPlan
+from banditto.problems.environment import Environment
 
 MOST_SURE = 0.999  # more would take too many rehearsals
 

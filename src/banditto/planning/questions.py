@@ -19,9 +19,9 @@ from banditto.catalogue import blank_environment, build_environment, build_polic
 from banditto.core.errors import InvalidArgument
 from banditto.core.horizons import LONGEST_HORIZON
 from banditto.core.registry import Entry
-from banditto.environment import Environment, LinearEnvironment
 from banditto.linear.problem import usual_centre
 from banditto.policy import AnyPolicy, Policy
+from banditto.problems.environment import Environment, LinearEnvironment
 from banditto.replicable import without_warnings
 from banditto.tuning import Problem
 

@@ -15,8 +15,8 @@ from banditto.chance.noise import Noise
 from banditto.core.arrays import BoolArray, FloatArray
 from banditto.engine import batched, placed
 from banditto.engine.pairs import gaps, is_placed, pseudo_regret, study_of
-from banditto.environment import Environment, LinearEnvironment
 from banditto.policy import BatchedPolicy, PlacedPolicy
+from banditto.problems.environment import Environment, LinearEnvironment
 
 _AT_ONCE = 4096
 _ROUNDING = 1e-9  # of a gap

@@ -8,10 +8,10 @@ from typing import Any
 from banditto.certification import Regret
 from banditto.core.protocol import Protocol
 from banditto.core.text import html_table, short, text_table
-from banditto.environment import Environment
 from banditto.planning.planner import LEAST_RHO
 from banditto.planning.questions import Question
 from banditto.policy import Policy
+from banditto.problems.environment import Environment
 
 SCHEMA_VERSION = 1
 

@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 
 from banditto.certification import DEFAULT_PAIRS
 from banditto.core.text import short
-from banditto.environment import LinearEnvironment
-from banditto.environments.resampled import Resampled
+from banditto.problems.environment import LinearEnvironment
+from banditto.problems.environments.resampled import Resampled
 from banditto.report import page
 from banditto.report.figures import agreement_figure, divergence_figure, guarantee_figure, regret_figure
 from banditto.report.page import Picture

@@ -16,9 +16,6 @@ import numpy as np
 from banditto.baselines import REGISTRY as ORDINARY
 from banditto.catalogue import build_policy
 from banditto.core.arrays import FloatArray
-from banditto.environment import Environment
-from banditto.environments.bernoulli import Bernoulli
-from banditto.environments.linear import LinearBernoulli
 from banditto.geometry.actions.ball import Ball
 from banditto.policies import REGISTRY as REPLICABLE
 from banditto.policies.certified_elimination import CertifiedElimination
@@ -30,6 +27,9 @@ from banditto.policies.mean_rounding import MeanRounding
 from banditto.policies.net_threshold import NetThreshold
 from banditto.policies.random_threshold import RandomThreshold
 from banditto.policy import AnyPolicy, Policy, RoundPolicy
+from banditto.problems.environment import Environment
+from banditto.problems.environments.bernoulli import Bernoulli
+from banditto.problems.environments.linear_rewards import LinearBernoulli
 from banditto.reproduction.claims import AtLeast, AtMost, Claim, Effort, Measured
 from banditto.reproduction.measuring import differing, undecided_gap
 

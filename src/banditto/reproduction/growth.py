@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from banditto.certification import certify
-from banditto.environments.bernoulli import Bernoulli
 from banditto.policies.mean_rounding import MeanRounding
 from banditto.policies.random_threshold import RandomThreshold
 from banditto.policy import Policy
+from banditto.problems.environments.bernoulli import Bernoulli
 from banditto.reproduction.claims import Effort, Measured
 from banditto.reproduction.fits import Point, exponent
 from banditto.reproduction.measuring import differing, regret_at, undecided_gap

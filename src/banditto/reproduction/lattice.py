@@ -16,7 +16,6 @@ import numpy as np
 
 from banditto.certification import Regret, certify
 from banditto.core.errors import ShortHorizonWarning
-from banditto.environments.linear import LinearBernoulli
 from banditto.geometry.actions.simplex import Simplex
 from banditto.geometry.active_sets import core_of
 from banditto.geometry.regression import Regression
@@ -25,6 +24,7 @@ from banditto.linear.rounding import LatticeRounding
 from banditto.policies.certified_linear import CertifiedLinear
 from banditto.policies.least_squares_rounding import LeastSquaresRounding
 from banditto.policies.linear_threshold import LinearThreshold
+from banditto.problems.environments.linear_rewards import LinearBernoulli
 from banditto.reproduction.claims import AtLeast, AtMost, Claim, Effort, Measured, Near, Rule
 from banditto.reproduction.instances import sphere
 from banditto.reproduction.rounded_regression import (

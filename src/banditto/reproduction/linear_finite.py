@@ -14,8 +14,8 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from banditto.environments.linear import LinearBernoulli
 from banditto.policies.linear_threshold import LinearThreshold
+from banditto.problems.environments.linear_rewards import LinearBernoulli
 from banditto.reproduction.claims import Claim, Effort, Measured, Near
 from banditto.reproduction.fits import Point, exponent
 from banditto.reproduction.instances import ADVANTAGE, along, log_even, one_gap, seed_at

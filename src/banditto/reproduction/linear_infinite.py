@@ -15,9 +15,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from banditto.environments.linear import LinearGaussian
 from banditto.policies.least_squares_rounding import LeastSquaresRounding
 from banditto.policy import Policy
+from banditto.problems.environments.linear_rewards import LinearGaussian
 from banditto.reproduction.claims import Claim, Effort, Measured, Near
 from banditto.reproduction.fits import Point, exponent
 from banditto.reproduction.instances import along, log_even, pyramid, seed_at

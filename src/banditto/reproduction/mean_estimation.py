@@ -11,8 +11,8 @@ import numpy as np
 from banditto.chance.coins import Coins
 from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray
-from banditto.environments.bernoulli import Bernoulli
 from banditto.numbers.intervals import clopper_pearson
+from banditto.problems.environments.bernoulli import Bernoulli
 from banditto.replicable import Constants
 from banditto.reproduction.claims import AtMost, Claim, Curve, Effort, Measured, Near
 from banditto.reproduction.fits import CONFIDENCE, Point, exponent

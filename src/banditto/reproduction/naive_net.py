@@ -13,10 +13,10 @@ from functools import partial
 
 import numpy as np
 
-from banditto.environments.linear import LinearBernoulli
 from banditto.geometry.actions.ball import Ball
 from banditto.policies.least_squares_rounding import LeastSquaresRounding
 from banditto.policies.net_threshold import NetThreshold
+from banditto.problems.environments.linear_rewards import LinearBernoulli
 from banditto.reproduction.claims import AtMost, Chart, Claim, Effort, Measured, Near, Rule
 from banditto.reproduction.fits import Point, curve, exponent
 from banditto.reproduction.instances import log_even, seed_at

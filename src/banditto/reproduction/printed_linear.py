@@ -14,10 +14,10 @@ from typing import Any, Literal
 import numpy as np
 
 from banditto.core.protocol import Plain, fraction
-from banditto.environments.linear import LinearBernoulli
 from banditto.geometry.actions.simplex import Simplex
 from banditto.linear.least_squares import ReplicableLeastSquares
 from banditto.policies.linear_threshold import LinearThreshold
+from banditto.problems.environments.linear_rewards import LinearBernoulli
 from banditto.reproduction.claims import AtLeast, AtMost, Chart, Claim, Curve, Effort, Measured, Rule
 from banditto.reproduction.instances import ADVANTAGE, along, one_gap
 from banditto.reproduction.measuring import differing

@@ -9,12 +9,12 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from banditto.certification import Regret, certify
-from banditto.environments.bernoulli import Bernoulli
 from banditto.policies.certified_elimination import CertifiedElimination
 from banditto.policies.explore_then_commit import ExploreThenCommit
 from banditto.policies.mean_rounding import MeanRounding
 from banditto.policies.random_threshold import RandomThreshold
 from banditto.policy import Policy
+from banditto.problems.environments.bernoulli import Bernoulli
 from banditto.replicable import without_warnings
 from banditto.reproduction.claims import AtLeast, AtMost, Claim, Effort, Measured
 

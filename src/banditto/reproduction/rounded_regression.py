@@ -17,7 +17,6 @@ from banditto.chance.coins import Coins
 from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray
 from banditto.core.rewards import Rewards
-from banditto.environments.linear import LinearBernoulli
 from banditto.geometry.actions.simplex import Simplex
 from banditto.geometry.active_sets import core_of
 from banditto.geometry.design import g_optimal_design
@@ -25,6 +24,7 @@ from banditto.geometry.regression import Regression
 from banditto.linear.least_squares import ReplicableLeastSquares
 from banditto.linear.rounding import LatticeRounding, PaperGridRounding, leverage_of
 from banditto.numbers.intervals import clopper_pearson
+from banditto.problems.environments.linear_rewards import LinearBernoulli
 from banditto.reproduction.claims import AtMost, Claim, Effort, Measured, Near, Rule
 from banditto.reproduction.fits import Point, exponent
 from banditto.reproduction.instances import along, log_even, sphere

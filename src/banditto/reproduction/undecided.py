@@ -17,8 +17,8 @@ from banditto.chance.noise import Noise
 from banditto.core.arrays import IntArray
 from banditto.core.horizons import batch_count
 from banditto.core.schedule import Batch
-from banditto.environments.bernoulli import Bernoulli
 from banditto.policies.random_threshold import RandomThreshold
+from banditto.problems.environments.bernoulli import Bernoulli
 from banditto.reproduction.claims import AtMost, Chart, Claim, Curve, Effort, Measured
 
 MOST = 6  # by the paper's proof

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from scipy.special import ndtr
 
 from banditto.certification import certify
-from banditto.environments.bernoulli import Bernoulli
 from banditto.policies.explore_then_commit import ExploreThenCommit
+from banditto.problems.environments.bernoulli import Bernoulli
 from banditto.replicable import Constants
 from banditto.reproduction.claims import AtLeast, AtMost, Chart, Claim, Curve, Effort, Measured, Near
 from banditto.reproduction.fits import Point, curve

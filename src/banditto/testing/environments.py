@@ -9,7 +9,7 @@ import numpy as np
 
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.engine.machines import HOST, Machine
-from banditto.environment import Environment
+from banditto.problems.environment import Environment
 from banditto.testing.statistics import assert_moments
 
 COUNTS = (10, 10**6, 10**12, 10**15)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from banditto.environment import Environment
-from banditto.environments.bernoulli import Bernoulli
-from banditto.environments.gaussian import Gaussian
 from banditto.policy import Policy
+from banditto.problems.environment import Environment
+from banditto.problems.environments.bernoulli import Bernoulli
+from banditto.problems.environments.gaussian import Gaussian
 
 MakePolicy = Callable[[int, int], Policy[Any]]  # from arms and horizon
 

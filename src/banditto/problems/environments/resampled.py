@@ -19,8 +19,8 @@ from banditto.core.errors import InvalidArgument
 from banditto.core.horizons import LONGEST_HORIZON
 from banditto.core.rewards import Rewards
 from banditto.core.text import short, text_table
-from banditto.environment import RewardKernel
-from banditto.logs import RewardLog
+from banditto.problems.environment import RewardKernel
+from banditto.problems.logs import RewardLog
 
 MOST_VALUES = 10_000  # of one arm: a total of many pulls takes a binomial draw for each
 
@@ -86,7 +86,9 @@ class Resampled:
 
     def round_kernel(self) -> RewardKernel:
         """A row."""
-        from banditto.environments import single  # compiled code is loaded only where it is used
+        from banditto.problems.environments import (
+            single_rewards as single,  # compiled code is loaded only where it is used
+        )
 
         return single.resampled
 

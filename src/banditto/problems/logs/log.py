@@ -20,7 +20,7 @@ import numpy as np
 from banditto.core.errors import InvalidArgument, shown
 from banditto.core.exact import Real, real
 from banditto.core.horizons import FEWEST_ARMS, MOST_ARMS
-from banditto.logs.files import rows_of
+from banditto.problems.logs.files import rows_of
 
 LONGEST_NAME = 60
 _TRUTH = {"true": 1.0, "false": 0.0}

@@ -25,8 +25,8 @@ from banditto.core.errors import InvalidArgument
 from banditto.core.exact import Real, integer, real
 from banditto.core.horizons import FEWEST_ARMS, LONGEST_HORIZON, MOST_ARMS
 from banditto.core.rewards import Rewards
-from banditto.environment import RewardKernel
-from banditto.environments.arms import checked_means
+from banditto.problems.environment import RewardKernel
+from banditto.problems.environments.checked_means import checked_means
 
 MOST_VALUES = 1000
 _FORMAT = "arms with values from 0 to 1 and as many probabilities, which add up to 1"
@@ -108,7 +108,9 @@ class Discrete:
 
     def round_kernel(self) -> RewardKernel:
         """By the cumulative probabilities."""
-        from banditto.environments import single  # compiled code is loaded only where it is used
+        from banditto.problems.environments import (
+            single_rewards as single,  # compiled code is loaded only where it is used
+        )
 
         return single.discrete
 

@@ -13,8 +13,8 @@ from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.exact import Real
 from banditto.core.horizons import LONGEST_HORIZON
 from banditto.core.rewards import Rewards
-from banditto.environment import RewardKernel
-from banditto.environments.arms import checked_means
+from banditto.problems.environment import RewardKernel
+from banditto.problems.environments.checked_means import checked_means
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,9 @@ class Bernoulli:
 
     def round_kernel(self) -> RewardKernel:
         """0 or 1."""
-        from banditto.environments import single  # compiled code is loaded only where it is used
+        from banditto.problems.environments import (
+            single_rewards as single,  # compiled code is loaded only where it is used
+        )
 
         return single.bernoulli
 

@@ -18,13 +18,13 @@ from banditto.core.errors import InvalidArgument
 from banditto.core.exact import Real, real, scale
 from banditto.core.horizons import LONGEST_HORIZON, MOST_ARMS
 from banditto.core.rewards import Rewards
-from banditto.environment import RewardKernel
-from banditto.environments.bernoulli import Bernoulli
-from banditto.environments.gaussian import Gaussian
 from banditto.geometry.actions.finite import LONGEST, FiniteActions
 from banditto.geometry.actions.sets import ActionSet, ConvexSet
 from banditto.linear.problem import checked_actions
 from banditto.numbers.fixed_order import inner, product
+from banditto.problems.environment import RewardKernel
+from banditto.problems.environments.bernoulli import Bernoulli
+from banditto.problems.environments.gaussian import Gaussian
 
 
 @dataclass(frozen=True, eq=False)

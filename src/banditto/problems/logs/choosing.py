@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from banditto.core.errors import InvalidArgument
-from banditto.logs.log import RewardLog
+from banditto.problems.logs.log import RewardLog
 
 _FILE = "a CSV or Parquet file of arms and rewards"
 

@@ -13,8 +13,8 @@ from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import Real, real
 from banditto.core.rewards import Rewards
-from banditto.environment import RewardKernel
-from banditto.environments.arms import checked_means
+from banditto.problems.environment import RewardKernel
+from banditto.problems.environments.checked_means import checked_means
 
 _CONCENTRATIONS = "a number from 0.01 to 1e6"
 _MEANS = "numbers from 0.001 to 0.999"
@@ -65,7 +65,9 @@ class Beta:
 
     def round_kernel(self) -> RewardKernel:
         """Beta."""
-        from banditto.environments import single  # compiled code is loaded only where it is used
+        from banditto.problems.environments import (
+            single_rewards as single,  # compiled code is loaded only where it is used
+        )
 
         return single.beta
 

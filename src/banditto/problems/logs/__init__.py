@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from banditto.logs.log import RewardLog
+from banditto.problems.logs.log import RewardLog
 
 __all__ = ["RewardLog"]

@@ -13,8 +13,8 @@ from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.exact import Real, scale
 from banditto.core.horizons import LONGEST_HORIZON
 from banditto.core.rewards import Rewards
-from banditto.environment import RewardKernel
-from banditto.environments.arms import checked_means
+from banditto.problems.environment import RewardKernel
+from banditto.problems.environments.checked_means import checked_means
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,9 @@ class Gaussian:
 
     def round_kernel(self) -> RewardKernel:
         """Normal."""
-        from banditto.environments import single  # compiled code is loaded only where it is used
+        from banditto.problems.environments import (
+            single_rewards as single,  # compiled code is loaded only where it is used
+        )
 
         return single.gaussian
 
