@@ -16,7 +16,7 @@ from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import ShortHorizonWarning
 from banditto.engine import batched
 from banditto.engine.pairs import PAIRS_PER_BLOCK, Study, study_of
-from banditto.policy import AnyPolicy
+from banditto.policies.policy import AnyPolicy
 from benchmarks.measure import alternating, line, seconds
 
 MEANS = np.linspace(0.9, 0.45, 10).tolist()

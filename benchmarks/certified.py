@@ -10,7 +10,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import banditto as bd
-from banditto import tuning
+from banditto.policies.certified_elimination import ladder_search as tuning
 from benchmarks.measure import line, seconds
 
 BEST, PAIRS = 0.85, 1024

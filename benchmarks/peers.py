@@ -15,7 +15,7 @@ from pathlib import Path
 import banditto as bd
 from banditto.engine import rounds
 from banditto.engine.pairs import study_of
-from banditto.policy import RoundPolicy
+from banditto.policies.policy import RoundPolicy
 from benchmarks.measure import alternating, line
 from benchmarks.round_policies import MEANS, WORLD
 

@@ -12,7 +12,7 @@ import banditto as bd
 from banditto.core.arrays import FloatArray
 from banditto.engine import rounds
 from banditto.engine.pairs import study_of
-from banditto.policy import RoundPolicy
+from banditto.policies.policy import RoundPolicy
 from benchmarks.measure import alternating, line
 
 MEANS = np.linspace(0.9, 0.45, 10)

@@ -27,9 +27,9 @@ from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
 from banditto.core.rewards import Rewards
 from banditto.geometry.regression import Regression
-from banditto.linear.rounding import LatticeRounding, leverage_of
 from banditto.numbers import lattice
 from banditto.numbers.intervals import clopper_pearson
+from banditto.policies.linear.estimate_rounding import LatticeRounding, leverage_of
 
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#E69F00", "#009E73", "#8C8C8C"
 

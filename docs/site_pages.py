@@ -19,9 +19,10 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 import banditto
-from banditto import baselines, policies
+from banditto import policies
 from banditto.geometry import actions
-from banditto.policy import Acting, PlacedPolicy, Policy, Remembering, RoundPolicy
+from banditto.policies import baselines
+from banditto.policies.policy import Acting, PlacedPolicy, Policy, Remembering, RoundPolicy
 from banditto.problems import environments
 from banditto.problems.environment import LinearEnvironment
 

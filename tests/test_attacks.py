@@ -15,12 +15,12 @@ from banditto.attacks.attacking import space_of
 from banditto.attacks.linear_spaces import LinearSpace
 from banditto.attacks.search import Seen, _Hunt
 from banditto.attacks.windows import windows_of
-from banditto.catalogue import blank_environment, rewards_of
 from banditto.core.rewards import Rewards
 from banditto.engine.blocks import run_pairs
 from banditto.engine.counting import count_differing
 from banditto.engine.pairs import pairs_per_block, study_of
 from banditto.geometry.actions.choosing import spread_actions
+from banditto.policies.catalogue import blank_environment, rewards_of
 from banditto.problems.environment import LinearEnvironment
 from banditto.problems.environments.linear_rewards import LinearBernoulli
 

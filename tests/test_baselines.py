@@ -11,14 +11,14 @@ from numba import njit
 from scipy import stats
 
 import banditto as bd
-from banditto.baselines import kl_ucb, successive_elimination, ucb1
 from banditto.chance import gamma_samples
 from banditto.chance import splitmix as counter
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
 from banditto.engine import batched, rounds
 from banditto.engine.pairs import pseudo_regret, study_of
-from banditto.policy import Remembering
+from banditto.policies.baselines import kl_ucb, successive_elimination, ucb1
+from banditto.policies.policy import Remembering
 from banditto.testing import BATCHED_CHECKS, assert_same_mean
 from banditto.testing.policies import Check
 

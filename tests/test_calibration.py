@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import banditto as bd
-from banditto.replicable import CALIBRATED
+from banditto.policies.shared.replicable import CALIBRATED
 
 ANGLES = [[0.9, 0.1], [0.2, 0.8], [-0.6, 0.6]]
 POLICIES: dict[str, Any] = {

@@ -20,7 +20,7 @@ from banditto.core.errors import InvalidArgument
 from banditto.core.protocol import Plain
 from banditto.core.rewards import Rewards
 from banditto.numbers.intervals import clopper_pearson
-from banditto.policy import Description, Guarantee
+from banditto.policies.policy import Description, Guarantee
 
 RHO = 0.1
 

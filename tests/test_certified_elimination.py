@@ -14,16 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import banditto as bd
-from banditto import certified, confidence, tuning
 from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument, ShortHorizonWarning
 from banditto.core.rewards import Rewards
 from banditto.engine.batched import executions
 from banditto.engine.pairs import study_of
+from banditto.policies.certified_elimination import ladder as certified
+from banditto.policies.certified_elimination import ladder_search as tuning
+from banditto.policies.certified_elimination.overlap import Window, worst_sum
+from banditto.policies.shared import confidence
 from banditto.testing import POLICY_CHECKS, assert_rate_at_most
 from banditto.testing.policies import Check, play
-from banditto.windows import Window, worst_sum
 
 BOUNDED = Rewards("bounded", 0.5)
 POLICIES = {

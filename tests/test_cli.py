@@ -17,7 +17,8 @@ import jsonschema
 import pytest
 
 import banditto as bd
-from banditto import baselines, policies
+from banditto import policies
+from banditto.policies import baselines
 from tests.live.bad_commands import BAD as LIVE_BAD
 
 CERTIFY = ["certify", "random-threshold", "--means", "0.9,0.8,0.7", "--horizon", "1e8", "--rho", "0.1", "--seed", "11"]

@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import binom
 
 import banditto as bd
-from banditto import confidence
 from banditto.core.rewards import Rewards
+from banditto.policies.shared import confidence
 
 BOUNDED = Rewards("bounded", 0.5)
 

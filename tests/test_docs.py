@@ -20,11 +20,13 @@ from examples.real_data import plans
 from scipy.special import bdtr
 
 import banditto as bd
-from banditto import baselines, confidence, policies
+from banditto import policies
 from banditto.chance.coins import Coins
 from banditto.core.exact import first_true
 from banditto.numbers import confidence_sequence as sequences
 from banditto.numbers import intervals
+from banditto.policies import baselines
+from banditto.policies.shared import confidence
 from banditto.problems import environments
 from banditto.study_file import StudyFile
 

@@ -15,7 +15,14 @@ from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.rewards import Rewards
 from banditto.geometry.regression import Regression
-from banditto.linear.rounding import GridRounding, LatticeRounding, deviation, error, leverage_of, pulls_for
+from banditto.policies.linear.estimate_rounding import (
+    GridRounding,
+    LatticeRounding,
+    deviation,
+    error,
+    leverage_of,
+    pulls_for,
+)
 from banditto.testing import assert_rate_at_most, detectable_rate
 
 PAIRS = 20_000

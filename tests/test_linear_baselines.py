@@ -20,7 +20,7 @@ from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
 from banditto.engine import batched, rounds
 from banditto.engine.pairs import pseudo_regret, study_of
-from banditto.policy import RoundPolicy
+from banditto.policies.policy import RoundPolicy
 from banditto.testing import BATCHED_CHECKS, assert_same_mean
 from banditto.testing.policies import Check
 

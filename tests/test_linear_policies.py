@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 
 import banditto as bd
-from banditto import confidence
 from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument, ShortHorizonWarning
 from banditto.core.rewards import Rewards
 from banditto.engine.batched import pair_trajectories
 from banditto.engine.pairs import study_of
-from banditto.linear.rounding_plans import RoundingProblem
-from banditto.linear.thresholds import LinearProblem
-from banditto.linear.trials import contest, field_of, trial, values_of
-from banditto.policy import Policy
+from banditto.policies.least_squares_rounding.accuracies import RoundingProblem
+from banditto.policies.linear.contests import contest, field_of, trial, values_of
+from banditto.policies.linear_threshold.linear_constants import LinearProblem
+from banditto.policies.policy import Policy
+from banditto.policies.shared import confidence
 from banditto.testing import POLICY_CHECKS
 from banditto.testing.policies import Check, play, random_totals
 

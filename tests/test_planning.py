@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import banditto as bd
-from banditto.aiming import Aim, best_aim, commit_probability
 from banditto.core.rewards import Rewards
 from banditto.planning.curves import price_curves
 from banditto.planning.planner import Open, Planner
@@ -18,7 +17,8 @@ from banditto.planning.plans import asked
 from banditto.planning.rehearsal import rehearse
 from banditto.planning.solving import first_on_ladder, near, rounded_up, smallest
 from banditto.policies import REGISTRY
-from banditto.tuning import Problem, Shape
+from banditto.policies.certified_elimination.ladder_search import Problem, Shape
+from banditto.policies.certified_elimination.named_gap import Aim, best_aim, commit_probability
 
 
 def question(policy: str | None = None, arms: int = 3, **changes: Any) -> Any:

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import banditto as bd
-from banditto import confidence
 from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import InvalidArgument, ShortHorizonWarning
 from banditto.core.schedule import Schedule
-from banditto.elimination import Race
-from banditto.policies.random_threshold import RandomThreshold
+from banditto.policies.random_threshold.random_threshold import RandomThreshold
+from banditto.policies.shared import confidence
+from banditto.policies.shared.elimination import Race
 from banditto.testing import POLICY_CHECKS
 from banditto.testing.policies import Check, play
 

@@ -11,7 +11,7 @@ import pytest
 import banditto as bd
 from banditto.chance.coins import Coins
 from banditto.core.errors import InvalidArgument
-from banditto.policy import BatchedPolicy
+from banditto.policies.policy import BatchedPolicy
 
 
 def coin_log(sizes: tuple[int, ...], means: tuple[float, ...], seed: int = 3) -> bd.RewardLog:

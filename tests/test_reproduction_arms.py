@@ -17,12 +17,12 @@ import banditto as bd
 from banditto.certification import Regret
 from banditto.chance.coins import Coins
 from banditto.core.schedule import Batch, Schedule
+from banditto.policies.shared.replicable_mean import RoundedMean, replicable_mean, samples_needed
 from banditto.reproduction import growth, mean_estimation, prices, printed, rivals, undecided, warm_up
 from banditto.reproduction.arms import FIRST, GROWING, SECOND
 from banditto.reproduction.catalogue import claim_of, claims
 from banditto.reproduction.claims import Effort, Measured, Row
 from banditto.reproduction.growth import Problem, algorithm_1, algorithm_2
-from banditto.rounding import RoundedMean, replicable_mean, samples_needed
 
 QUICK = Effort(True)
 GROUPS = ("warm-up", "proposition-2", "theorem-3", "theorem-4", "printed-algorithm-1", "printed-union-bound")

@@ -17,10 +17,10 @@ from scipy.special import ndtri
 
 from banditto.core.arrays import FloatArray
 from banditto.geometry.design import Design, g_optimal_design
-from banditto.linear.rounding import PaperGridRounding, Rounded
-from banditto.linear.rounding_plans import RoundingPlan, RoundingProblem
-from banditto.policies.least_squares_rounding import LeastSquaresRounding
-from banditto.policies.linear_threshold import LinearThreshold
+from banditto.policies.least_squares_rounding.accuracies import RoundingPlan, RoundingProblem
+from banditto.policies.least_squares_rounding.least_squares_rounding import LeastSquaresRounding
+from banditto.policies.linear.estimate_rounding import PaperGridRounding, Rounded
+from banditto.policies.linear_threshold.linear_threshold import LinearThreshold
 from banditto.reproduction import (
     computation,
     designs,

@@ -14,10 +14,10 @@ from scipy.stats import binom
 
 import banditto as bd
 from banditto.chance.coins import Coins
-from banditto.confidence import mean_noise
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.rewards import Rewards
+from banditto.policies.shared.confidence import mean_noise
 from banditto.testing import assert_rate_at_most, detectable_rate
 
 PAIRS = 3000

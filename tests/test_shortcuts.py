@@ -11,12 +11,12 @@ import pytest
 from numba import njit
 
 import banditto as bd
-from banditto.baselines import ucb1
 from banditto.chance import gamma_samples
 from banditto.core.arrays import FloatArray
 from banditto.engine import rounds
 from banditto.engine.pairs import study_of
-from banditto.policy import Kernel, Record
+from banditto.policies.baselines import ucb1
+from banditto.policies.policy import Kernel, Record
 
 
 @njit(error_model="numpy")

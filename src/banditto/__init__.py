@@ -9,16 +9,15 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from banditto import baselines, policies
+from banditto import policies
 from banditto.geometry import actions
+from banditto.policies import baselines
 from banditto.problems import environments
 from banditto.version import __version__
 
 if TYPE_CHECKING:
     from banditto.attacks import Attack, attack
-    from banditto.baselines import *
     from banditto.calibration import Calibration, calibrate
-    from banditto.catalogue import policy_of, protocol_of
     from banditto.certification import Certificate, certify
     from banditto.chance.coins import Coins
     from banditto.core.errors import (
@@ -39,18 +38,20 @@ if TYPE_CHECKING:
     from banditto.geometry.actions.nets import net
     from banditto.geometry.actions.sets import ActionSet
     from banditto.geometry.design import Design, g_optimal_design
-    from banditto.linear.least_squares import ReplicableLeastSquares
     from banditto.live.experiment import Experiment
     from banditto.live.registration import Registration
     from banditto.live.replication import replicate
     from banditto.live.verification import verify
     from banditto.planning import TrialPlan, plan
     from banditto.policies import *
-    from banditto.policy import Guarantee
+    from banditto.policies.baselines import *
+    from banditto.policies.catalogue import policy_of, protocol_of
+    from banditto.policies.linear.replicable_least_squares import ReplicableLeastSquares
+    from banditto.policies.policy import Guarantee
+    from banditto.policies.shared.replicable_mean import replicable_mean, samples_needed
     from banditto.problems.environments import *
     from banditto.problems.logs import RewardLog
     from banditto.reproduction import Reproduction, reproduce
-    from banditto.rounding import replicable_mean, samples_needed
     from banditto.study import Comparison, compare
 
 _PLACES = {
@@ -66,7 +67,7 @@ _PLACES = {
     "ContractError": "banditto.core.errors",
     "Design": "banditto.geometry.design",
     "Experiment": "banditto.live.experiment",
-    "Guarantee": "banditto.policy",
+    "Guarantee": "banditto.policies.policy",
     "InvalidArgument": "banditto.core.errors",
     "MissingExtra": "banditto.core.errors",
     "Protocol": "banditto.core.protocol",
@@ -82,17 +83,17 @@ _PLACES = {
     "g_optimal_design": "banditto.geometry.design",
     "net": "banditto.geometry.actions.nets",
     "Replay": "banditto.engine.replays",
-    "ReplicableLeastSquares": "banditto.linear.least_squares",
+    "ReplicableLeastSquares": "banditto.policies.linear.replicable_least_squares",
     "RewardLog": "banditto.problems.logs",
     "plan": "banditto.planning",
-    "policy_of": "banditto.catalogue",
-    "protocol_of": "banditto.catalogue",
+    "policy_of": "banditto.policies.catalogue",
+    "protocol_of": "banditto.policies.catalogue",
     "replay": "banditto.engine.replaying",
-    "replicable_mean": "banditto.rounding",
+    "replicable_mean": "banditto.policies.shared.replicable_mean",
     "replicate": "banditto.live.replication",
     "reproduce": "banditto.reproduction",
     "verify": "banditto.live.verification",
-    "samples_needed": "banditto.rounding",
+    "samples_needed": "banditto.policies.shared.replicable_mean",
     "watch_pair": "banditto.engine.watching",
 } | {
     entry.class_name: entry.module

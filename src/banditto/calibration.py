@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from banditto.attacks.attacking import DEFAULT_BUDGET, Attack, AttackProgress, Worst, attack, space_of
-from banditto.catalogue import protocol_of
 from banditto.certification import MOST_JOBS, certify
 from banditto.chance.coins import LARGEST_SEED
 from banditto.core.errors import InvalidArgument
@@ -22,9 +21,10 @@ from banditto.core.exact import integer
 from banditto.core.protocol import Protocol
 from banditto.core.text import html_table, text_table
 from banditto.engine.workers import shared_workers
-from banditto.policy import AnyPolicy, Policy
+from banditto.policies.catalogue import protocol_of
+from banditto.policies.policy import AnyPolicy, Policy
+from banditto.policies.shared.replicable import CALIBRATED, Replicable, without_warnings
 from banditto.problems.environment import Environment
-from banditto.replicable import CALIBRATED, Replicable, without_warnings
 
 SCHEMA_VERSION = 1
 LARGEST_NOMINAL = 0.98

@@ -18,7 +18,6 @@ from typing import Any, Literal, NamedTuple
 
 from scipy.special import ndtri
 
-from banditto.catalogue import protocol_of
 from banditto.chance.noise import SCHEME
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, open_unit
@@ -30,7 +29,8 @@ from banditto.engine.machines import Backend
 from banditto.engine.pairs import Moments, PairCounts, Study, study_of
 from banditto.numbers.confidence_sequence import ConfidenceSequence
 from banditto.numbers.intervals import MOST_PAIRS, clopper_pearson, pairs_to_settle
-from banditto.policy import AnyPolicy, Guarantee, Policy, RoundPolicy
+from banditto.policies.catalogue import protocol_of
+from banditto.policies.policy import AnyPolicy, Guarantee, Policy, RoundPolicy
 from banditto.problems.environment import Environment
 
 SCHEMA_VERSION = 1

@@ -45,14 +45,14 @@ from typing import Any, NamedTuple
 
 import tomli_w
 
-from banditto.catalogue import build_environment, build_linear_environment, build_policy, takes_option
 from banditto.chance.coins import LARGEST_SEED
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, open_unit, real
 from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
 from banditto.geometry.actions.choosing import read_actions
 from banditto.numbers.intervals import MOST_PAIRS
-from banditto.policy import AnyPolicy
+from banditto.policies.catalogue import build_environment, build_linear_environment, build_policy, takes_option
+from banditto.policies.policy import AnyPolicy
 from banditto.problems.environment import Environment
 from banditto.problems.environments.resampled import Resampled
 from banditto.problems.logs.choosing import read_log

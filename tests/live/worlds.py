@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 import banditto as bd
-from banditto.catalogue import protocol_of
 from banditto.chance.coins import Coins, philox_words
 from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.engine.batched import Execution
 from banditto.live.experiment import Experiment
 from banditto.live.registration import Registration, registered
-from banditto.policy import Policy
+from banditto.policies.catalogue import protocol_of
+from banditto.policies.policy import Policy
 
 Reward = Callable[[int, int], float]  # of a batch and a position in it
 

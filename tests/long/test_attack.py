@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import banditto as bd
-from banditto.policy import Policy
+from banditto.policies.policy import Policy
 from banditto.testing import assert_rate_at_most, detectable_rate
 from tests.statistical.attacked import ARMS, LINEAR, RHOS, made_linear
 

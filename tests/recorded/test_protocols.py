@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from banditto import baselines
-from banditto.catalogue import policy_of, protocol_of
 from banditto.core.protocol import Protocol
+from banditto.policies import baselines
+from banditto.policies.catalogue import policy_of, protocol_of
 
 FOLDER = Path(__file__).parent / "protocols"
 

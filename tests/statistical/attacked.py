@@ -10,9 +10,9 @@ import banditto as bd
 from banditto.chance.coins import Coins
 from banditto.core.arrays import BoolArray, FloatArray, IntArray
 from banditto.geometry.actions.choosing import spread_actions
-from banditto.policies.certified_elimination import State
-from banditto.policy import Policy
-from banditto.replicable import without_warnings
+from banditto.policies.certified_elimination.certified_elimination import State
+from banditto.policies.policy import Policy
+from banditto.policies.shared.replicable import without_warnings
 
 ARMS = (2, 3, 5, 10)
 RHOS = (0.05, 0.1, 0.3)

@@ -15,7 +15,7 @@ import pytest
 
 import banditto as bd
 from banditto.numbers.intervals import lower_limit, upper_limit
-from banditto.policy import Policy
+from banditto.policies.policy import Policy
 from banditto.testing import assert_rate_at_most, detectable_rate
 from banditto.testing.instances import hard_instances
 from tests.statistical.attacked import (

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import banditto as bd
-from banditto.policy import Policy
+from banditto.policies.policy import Policy
 from banditto.testing import assert_rate_at_most, detectable_rate
 from tests.statistical.linear_worlds import World, finite_world, infinite_world, share_dropped
 

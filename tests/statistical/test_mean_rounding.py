@@ -10,9 +10,9 @@ import pytest
 
 import banditto as bd
 from banditto.core.horizons import batch_count, batch_growth
-from banditto.grids import GridBatch, GridSchedule
 from banditto.numbers.intervals import lower_limit
-from banditto.policy import Policy
+from banditto.policies.mean_rounding.grid_constants import GridBatch, GridSchedule
+from banditto.policies.policy import Policy
 from banditto.testing import assert_rate_at_most
 from tests.statistical import hard
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pytest
 
 import banditto as bd
-from banditto.policy import Policy
+from banditto.policies.policy import Policy
 from tests.statistical import hard
 
 HORIZONS = {2: 10**7, 5: 10**9, 10: 10**10}

@@ -11,7 +11,7 @@ import numpy as np
 from banditto.attacks.windows import UndecidedWindow, windows_of
 from banditto.chance.coins import Coins
 from banditto.core.rewards import Rewards
-from banditto.policy import BatchedPolicy, Policy
+from banditto.policies.policy import BatchedPolicy, Policy
 from banditto.problems.environment import Environment
 from banditto.problems.environments.bernoulli import Bernoulli
 from banditto.problems.environments.gaussian import Gaussian

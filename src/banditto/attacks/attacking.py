@@ -13,7 +13,6 @@ from typing import Any, Literal, NamedTuple
 from banditto.attacks.arm_spaces import ArmSpace
 from banditto.attacks.linear_spaces import LinearSpace
 from banditto.attacks.search import Space, search
-from banditto.catalogue import rewards_of
 from banditto.certification import MOST_JOBS, Certificate, certify, checked_rho
 from banditto.chance.coins import LARGEST_SEED
 from banditto.core.errors import InvalidArgument
@@ -22,7 +21,8 @@ from banditto.core.rewards import RewardKind
 from banditto.core.text import html_table, text_table
 from banditto.engine.workers import shared_workers
 from banditto.numbers.intervals import MOST_PAIRS
-from banditto.policy import Acting, AnyPolicy, BatchedPolicy, RoundPolicy
+from banditto.policies.catalogue import rewards_of
+from banditto.policies.policy import Acting, AnyPolicy, BatchedPolicy, RoundPolicy
 
 SCHEMA_VERSION = 1
 FEWEST_PAIRS = 1000

@@ -13,8 +13,8 @@ from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
 from banditto.core.rewards import Rewards
 from banditto.geometry.actions.finite import FiniteActions
-from banditto.linear.problem import largest_parameter
 from banditto.numbers.fixed_order import inner, product
+from banditto.policies.linear.linear_policy import largest_parameter
 from banditto.problems.environment import Environment
 from banditto.problems.environments.linear_rewards import LinearBernoulli, LinearGaussian
 

@@ -17,7 +17,7 @@ from banditto.core.errors import WorkerError
 from banditto.engine.counting import count_differing
 from banditto.engine.pairs import Study, study_of
 from banditto.engine.workers import WORKER_DIED, submitted
-from banditto.policy import BatchedPolicy
+from banditto.policies.policy import BatchedPolicy
 from banditto.problems.environment import Environment
 
 Point = tuple[float, ...]

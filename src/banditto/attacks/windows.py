@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from banditto.policy import Policy
+from banditto.policies.policy import Policy
 
 
 class UndecidedWindow(NamedTuple):

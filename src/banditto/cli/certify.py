@@ -28,7 +28,7 @@ from banditto.core.exact import open_unit
 from banditto.core.provenance import provenance
 from banditto.engine.ledger import FILE_NAME
 from banditto.geometry.actions.choosing import read_actions
-from banditto.policy import AnyPolicy
+from banditto.policies.policy import AnyPolicy
 from banditto.problems.environment import Environment
 
 FILES = ("certificate.json", "protocol.toml")
@@ -142,7 +142,7 @@ class _World(NamedTuple):
 
     def built(self, own: AnyPolicy | None = None) -> Environment:
         """The environment; the actions of a protocol's own policy need not be named again."""
-        from banditto.catalogue import build_environment, build_linear_environment
+        from banditto.policies.catalogue import build_environment, build_linear_environment
 
         if self.logged.given:
             return self._resampled()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from banditto.catalogue import listing
 from banditto.cli import parameters
 from banditto.cli.output import EXIT_OK, print_json
 from banditto.core.provenance import provenance
 from banditto.core.text import text_table
+from banditto.policies.catalogue import listing
 
 SCHEMA_VERSION = 1
 

@@ -9,7 +9,7 @@ from banditto.core.errors import InvalidArgument
 from banditto.core.exact import open_unit, real
 from banditto.core.protocol import Protocol as PolicyProtocol
 from banditto.geometry.actions.choosing import read_actions, spread_actions
-from banditto.policy import Acting, AnyPolicy, RoundPolicy
+from banditto.policies.policy import Acting, AnyPolicy, RoundPolicy
 from banditto.problems.environment import Environment, LinearEnvironment
 
 LINEAR_FLAGS = ("actions", "action_set", "dimension")
@@ -36,7 +36,7 @@ def problem_of(
     spec: str, world: World, horizon: str | None, rho: str | None, seed: str | None, gap: str | None
 ) -> Problem:
     """What to run, from a policy's name and flags, or from a protocol file (whose values flags may only repeat)."""
-    from banditto.catalogue import build_policy, policy_of, takes_option
+    from banditto.policies.catalogue import build_policy, policy_of, takes_option
 
     from_file = spec.endswith((".toml", ".json"))
     place = None if from_file else world.built()
@@ -77,7 +77,7 @@ class BlankWorld(NamedTuple):
 
     def built(self, own: AnyPolicy | None = None) -> Environment:
         """Rewards of this kind with nothing to tell apart."""
-        from banditto.catalogue import blank_environment, rewards_of
+        from banditto.policies.catalogue import blank_environment, rewards_of
 
         number = None if self.arms is None else parameters.count(self.arms, "arms")
         if own is None:

@@ -11,7 +11,7 @@ from banditto.cli import logs, parameters
 from banditto.cli.output import EXIT_CHECK, EXIT_OK, collected_warnings, print_json, print_warnings
 from banditto.cli.problems import problem_of
 from banditto.core.provenance import provenance
-from banditto.policy import AnyPolicy
+from banditto.policies.policy import AnyPolicy
 from banditto.problems.environment import Environment
 from banditto.problems.logs import RewardLog
 

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 import banditto as bd
-from banditto.catalogue import policy_of
 from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import ContractError
 from banditto.core.protocol import Protocol
 from banditto.core.trajectory import Run, Trajectory
-from banditto.policy import PlacedPolicy, Policy
+from banditto.policies.catalogue import policy_of
+from banditto.policies.policy import PlacedPolicy, Policy
 
 # One policy of each kind, and of each set of constants: what its digests are called, and its protocol's file.
 CASES = {

@@ -17,7 +17,7 @@ from banditto.core.errors import ContractError
 from banditto.core.trajectory import Run, Trajectory
 from banditto.engine.machines import HOST, Machine, machine_of
 from banditto.engine.pairs import PairCounts, Study, pairs_per_block, pseudo_regret
-from banditto.policy import BatchedPolicy
+from banditto.policies.policy import BatchedPolicy
 from banditto.problems.environment import Environment
 
 # Pairs are moved out when this share of those in play has finished: earlier it would cost more than it saves.

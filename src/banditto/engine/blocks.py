@@ -18,7 +18,7 @@ from banditto.engine import batched, placed
 from banditto.engine.ledger import Ledger
 from banditto.engine.pairs import PAIRS_PER_ROUND_BLOCK, PairCounts, Study, is_placed, pairs_per_block
 from banditto.engine.workers import WORKER_DIED, Parts, Played, Share, Workers, workers_for
-from banditto.policy import PlacedPolicy, RoundPolicy
+from banditto.policies.policy import PlacedPolicy, RoundPolicy
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from banditto.chance.noise import Noise
 from banditto.core.errors import InvalidArgument
 from banditto.engine import batched, placed
 from banditto.engine.pairs import Study, is_placed
-from banditto.policy import PlacedPolicy, RoundPolicy
+from banditto.policies.policy import PlacedPolicy, RoundPolicy
 from banditto.problems.environment import LinearEnvironment
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.engine import batched, placed
 from banditto.engine.pairs import Study, gaps, is_placed, pairs_per_block, pseudo_regret
-from banditto.policy import BatchedPolicy, PlacedPolicy, RoundPolicy
+from banditto.policies.policy import BatchedPolicy, PlacedPolicy, RoundPolicy
 from banditto.problems.environment import LinearEnvironment
 
 POINTS = 160

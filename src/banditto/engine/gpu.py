@@ -19,7 +19,7 @@ from banditto.chance.coins import Coins
 from banditto.chance.noise import Noise, check_arms
 from banditto.core.arrays import FloatArray, IntArray, WordArray, changed, register_namespace
 from banditto.core.errors import InvalidArgument
-from banditto.policy import BatchedPolicy
+from banditto.policies.policy import BatchedPolicy
 
 INSTALL = "pip install 'banditto[gpu]', or CuPy's package for your version of CUDA"
 _THREADS = 256

@@ -14,7 +14,7 @@ import numpy as np
 from banditto.chance.coins import Coins
 from banditto.chance.noise import Noise
 from banditto.core.errors import InvalidArgument
-from banditto.policy import Acting, AnyPolicy, BatchedPolicy
+from banditto.policies.policy import Acting, AnyPolicy, BatchedPolicy
 from banditto.problems.environment import Environment
 
 Backend = Literal["numpy", "cupy"]

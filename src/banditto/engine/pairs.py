@@ -14,7 +14,7 @@ from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer
 from banditto.core.horizons import LONGEST_HORIZON, LONGEST_ROUND_HORIZON, checked_arms, checked_horizon
 from banditto.engine.machines import Backend, check_machine
-from banditto.policy import Acting, AnyPolicy, PlacedPolicy, Policy, RoundPolicy
+from banditto.policies.policy import Acting, AnyPolicy, PlacedPolicy, Policy, RoundPolicy
 from banditto.problems.environment import Environment, LinearEnvironment
 
 PAIRS_PER_BLOCK = 2048  # of batched policies; part of the noise's address: another size gives other rewards

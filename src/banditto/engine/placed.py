@@ -17,7 +17,7 @@ from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import ContractError
 from banditto.core.trajectory import Run, Trajectory
 from banditto.engine.pairs import PairCounts, Study, pairs_per_block
-from banditto.policy import PlacedPolicy
+from banditto.policies.policy import PlacedPolicy
 from banditto.problems.environment import LinearEnvironment
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 from banditto.core.errors import InvalidArgument
 from banditto.core.text import html_table, short, text_table
 from banditto.core.trajectory import SEQUENCE, start_digest, varints
-from banditto.policy import AnyPolicy
+from banditto.policies.policy import AnyPolicy
 from banditto.problems.logs import RewardLog
 
 

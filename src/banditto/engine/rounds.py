@@ -18,7 +18,7 @@ from banditto.chance.noise import round_keys
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.trajectory import SEQUENCE, start_digest
 from banditto.engine.pairs import PairCounts, Study, pseudo_regret
-from banditto.policy import Kernel, Record, Remembering, RoundPolicy
+from banditto.policies.policy import Kernel, Record, Remembering, RoundPolicy
 from banditto.problems.environment import RewardKernel
 
 ROUNDS_PER_CHUNK = 16_384

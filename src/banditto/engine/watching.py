@@ -10,7 +10,7 @@ from banditto.core.arrays import IntArray
 from banditto.core.exact import integer
 from banditto.engine import batched, placed
 from banditto.engine.pairs import is_placed, study_of
-from banditto.policy import AnyPolicy, PlacedPolicy, RoundPolicy
+from banditto.policies.policy import AnyPolicy, PlacedPolicy, RoundPolicy
 from banditto.problems.environment import Environment
 
 

@@ -11,12 +11,12 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from banditto.catalogue import policy_of, rewards_of
 from banditto.core.errors import InvalidArgument
 from banditto.core.protocol import Protocol, fraction, from_fraction
 from banditto.live.amounts import RewardRange
 from banditto.live.ordering import ORDER_RULE
-from banditto.policy import PlacedPolicy, Policy
+from banditto.policies.catalogue import policy_of, rewards_of
+from banditto.policies.policy import PlacedPolicy, Policy
 
 SCHEMA_VERSION = 1
 LONGEST_NAME = 200

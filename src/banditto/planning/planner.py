@@ -13,7 +13,7 @@ from banditto.planning.effort import Effort, effort_for
 from banditto.planning.questions import Question
 from banditto.planning.rehearsal import Rehearsal, rehearse
 from banditto.planning.solving import first_on_ladder, near, offered, rounded_up, smallest
-from banditto.policy import Policy
+from banditto.policies.policy import Policy
 from banditto.problems.environment import Environment
 
 LEAST_RHO, LARGEST_RHO = 1e-5, 0.98

@@ -15,7 +15,7 @@ from banditto.chance.noise import Noise
 from banditto.core.arrays import BoolArray, FloatArray
 from banditto.engine import batched, placed
 from banditto.engine.pairs import gaps, is_placed, pseudo_regret, study_of
-from banditto.policy import BatchedPolicy, PlacedPolicy
+from banditto.policies.policy import BatchedPolicy, PlacedPolicy
 from banditto.problems.environment import Environment, LinearEnvironment
 
 _AT_ONCE = 4096

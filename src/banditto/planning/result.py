@@ -10,7 +10,7 @@ from banditto.core.protocol import Protocol
 from banditto.core.text import html_table, short, text_table
 from banditto.planning.planner import LEAST_RHO
 from banditto.planning.questions import Question
-from banditto.policy import Policy
+from banditto.policies.policy import Policy
 from banditto.problems.environment import Environment
 
 SCHEMA_VERSION = 1

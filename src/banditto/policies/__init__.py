@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from banditto.core.registry import Entry
 
 if TYPE_CHECKING:
-    from banditto.policies.certified_elimination import CertifiedElimination
-    from banditto.policies.certified_linear import CertifiedLinear
+    from banditto.policies.certified_elimination.certified_elimination import CertifiedElimination
+    from banditto.policies.certified_linear.certified_linear import CertifiedLinear
     from banditto.policies.explore_then_commit import ExploreThenCommit
-    from banditto.policies.least_squares_rounding import LeastSquaresRounding
-    from banditto.policies.linear_threshold import LinearThreshold
-    from banditto.policies.mean_rounding import MeanRounding
-    from banditto.policies.net_threshold import NetThreshold
-    from banditto.policies.random_threshold import RandomThreshold
+    from banditto.policies.least_squares_rounding.least_squares_rounding import LeastSquaresRounding
+    from banditto.policies.linear_threshold.linear_threshold import LinearThreshold
+    from banditto.policies.linear_threshold.net_threshold import NetThreshold
+    from banditto.policies.mean_rounding.mean_rounding import MeanRounding
+    from banditto.policies.random_threshold.random_threshold import RandomThreshold
 
 __all__ = [
     "CertifiedElimination",
@@ -29,21 +29,21 @@ __all__ = [
 
 REGISTRY = {
     "certified-elimination": Entry(
-        module="banditto.policies.certified_elimination",
+        module="banditto.policies.certified_elimination.certified_elimination",
         class_name="CertifiedElimination",
         summary="fresh batches, random cuts and a shared final choice, tuned under a proof",
         source="banditto; after Komiyama et al. 2024",
         optional=("gap",),
     ),
     "random-threshold": Entry(
-        module="banditto.policies.random_threshold",
+        module="banditto.policies.random_threshold.random_threshold",
         class_name="RandomThreshold",
         summary="elimination against a shared random threshold",
         source="Esfandiari et al. 2023, Algorithm 2",
         constants=("certified", "paper"),
     ),
     "mean-rounding": Entry(
-        module="banditto.policies.mean_rounding",
+        module="banditto.policies.mean_rounding.mean_rounding",
         class_name="MeanRounding",
         summary="elimination on sample means rounded to shared grids",
         source="Esfandiari et al. 2023, Algorithm 1",
@@ -58,7 +58,7 @@ REGISTRY = {
         options=("gap",),
     ),
     "certified-linear": Entry(
-        module="banditto.policies.certified_linear",
+        module="banditto.policies.certified_linear.certified_linear",
         class_name="CertifiedLinear",
         summary="random cuts on values by design, or a lattice for theta, whichever is cheaper",
         source="banditto",
@@ -66,7 +66,7 @@ REGISTRY = {
         any_set=True,
     ),
     "linear-threshold": Entry(
-        module="banditto.policies.linear_threshold",
+        module="banditto.policies.linear_threshold.linear_threshold",
         class_name="LinearThreshold",
         summary="elimination by least squares against a shared random threshold",
         source="Esfandiari et al. 2023, Algorithm 3",
@@ -74,7 +74,7 @@ REGISTRY = {
         linear=True,
     ),
     "least-squares-rounding": Entry(
-        module="banditto.policies.least_squares_rounding",
+        module="banditto.policies.least_squares_rounding.least_squares_rounding",
         class_name="LeastSquaresRounding",
         summary="elimination on a least-squares estimate rounded to a shared lattice; any action set",
         source="Esfandiari et al. 2023, Algorithm 4",
@@ -83,7 +83,7 @@ REGISTRY = {
         any_set=True,
     ),
     "net-threshold": Entry(
-        module="banditto.policies.net_threshold",
+        module="banditto.policies.linear_threshold.net_threshold",
         class_name="NetThreshold",
         summary="linear-threshold on a net of an action set of one or two dimensions",
         source="Esfandiari et al. 2023, Corollary 12",

@@ -17,16 +17,16 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import ClassVar
 
-from banditto import elimination
 from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray, IntArray, namespace
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import ceiling, integer, precise, real, written
 from banditto.core.horizons import LONGEST_HORIZON
 from banditto.core.protocol import Plain, Protocol
-from banditto.elimination import Race
-from banditto.policy import Description, Guarantee
-from banditto.replicable import Replicable
+from banditto.policies.policy import Description, Guarantee
+from banditto.policies.shared import elimination
+from banditto.policies.shared.elimination import Race
+from banditto.policies.shared.replicable import Replicable
 
 
 @dataclass(frozen=True, kw_only=True)

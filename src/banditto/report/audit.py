@@ -19,7 +19,7 @@ from banditto.live.registration import Registration
 from banditto.live.replay import Decision
 from banditto.live.replication import behind
 from banditto.live.verification import Verification
-from banditto.policy import PlacedPolicy
+from banditto.policies.policy import PlacedPolicy
 from banditto.report import page
 
 _OPEN_ITEMS = (

@@ -13,20 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from banditto.baselines import REGISTRY as ORDINARY
-from banditto.catalogue import build_policy
 from banditto.core.arrays import FloatArray
 from banditto.geometry.actions.ball import Ball
 from banditto.policies import REGISTRY as REPLICABLE
-from banditto.policies.certified_elimination import CertifiedElimination
-from banditto.policies.certified_linear import CertifiedLinear
+from banditto.policies.baselines import REGISTRY as ORDINARY
+from banditto.policies.catalogue import build_policy
+from banditto.policies.certified_elimination.certified_elimination import CertifiedElimination
+from banditto.policies.certified_linear.certified_linear import CertifiedLinear
 from banditto.policies.explore_then_commit import ExploreThenCommit
-from banditto.policies.least_squares_rounding import LeastSquaresRounding
-from banditto.policies.linear_threshold import LinearThreshold
-from banditto.policies.mean_rounding import MeanRounding
-from banditto.policies.net_threshold import NetThreshold
-from banditto.policies.random_threshold import RandomThreshold
-from banditto.policy import AnyPolicy, Policy, RoundPolicy
+from banditto.policies.least_squares_rounding.least_squares_rounding import LeastSquaresRounding
+from banditto.policies.linear_threshold.linear_threshold import LinearThreshold
+from banditto.policies.linear_threshold.net_threshold import NetThreshold
+from banditto.policies.mean_rounding.mean_rounding import MeanRounding
+from banditto.policies.policy import AnyPolicy, Policy, RoundPolicy
+from banditto.policies.random_threshold.random_threshold import RandomThreshold
 from banditto.problems.environment import Environment
 from banditto.problems.environments.bernoulli import Bernoulli
 from banditto.problems.environments.linear_rewards import LinearBernoulli

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from banditto.certification import certify
-from banditto.policies.mean_rounding import MeanRounding
-from banditto.policies.random_threshold import RandomThreshold
-from banditto.policy import Policy
+from banditto.policies.mean_rounding.mean_rounding import MeanRounding
+from banditto.policies.policy import Policy
+from banditto.policies.random_threshold.random_threshold import RandomThreshold
 from banditto.problems.environments.bernoulli import Bernoulli
 from banditto.reproduction.claims import Effort, Measured
 from banditto.reproduction.fits import Point, exponent

@@ -14,10 +14,10 @@ from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray
 from banditto.core.rewards import Rewards
 from banditto.geometry.actions.finite import FiniteActions
-from banditto.linear.problem import largest_reward
-from banditto.linear.trials import field_of, trial
 from banditto.numbers.fixed_order import quadratic_forms
 from banditto.numbers.intervals import clopper_pearson
+from banditto.policies.linear.contests import field_of, trial
+from banditto.policies.linear.linear_policy import largest_reward
 from banditto.problems.environments.linear_rewards import LinearGaussian
 from banditto.reproduction.claims import AtMost, Claim, Effort, Measured, Near
 from banditto.reproduction.fits import Point, exponent

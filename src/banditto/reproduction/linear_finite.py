@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from banditto.policies.linear_threshold import LinearThreshold
+from banditto.policies.linear_threshold.linear_threshold import LinearThreshold
 from banditto.problems.environments.linear_rewards import LinearBernoulli
 from banditto.reproduction.claims import Claim, Effort, Measured, Near
 from banditto.reproduction.fits import Point, exponent

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from banditto.policies.least_squares_rounding import LeastSquaresRounding
-from banditto.policy import Policy
+from banditto.policies.least_squares_rounding.least_squares_rounding import LeastSquaresRounding
+from banditto.policies.policy import Policy
 from banditto.problems.environments.linear_rewards import LinearGaussian
 from banditto.reproduction.claims import Claim, Effort, Measured, Near
 from banditto.reproduction.fits import Point, exponent

@@ -6,7 +6,7 @@ from typing import Any
 
 from banditto.attacks.windows import windows_of
 from banditto.certification import Certificate, certify
-from banditto.policy import AnyPolicy, Policy
+from banditto.policies.policy import AnyPolicy, Policy
 from banditto.problems.environment import Environment
 from banditto.reproduction.claims import Measured
 from banditto.reproduction.fits import Point

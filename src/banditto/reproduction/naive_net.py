@@ -14,8 +14,8 @@ from functools import partial
 import numpy as np
 
 from banditto.geometry.actions.ball import Ball
-from banditto.policies.least_squares_rounding import LeastSquaresRounding
-from banditto.policies.net_threshold import NetThreshold
+from banditto.policies.least_squares_rounding.least_squares_rounding import LeastSquaresRounding
+from banditto.policies.linear_threshold.net_threshold import NetThreshold
 from banditto.problems.environments.linear_rewards import LinearBernoulli
 from banditto.reproduction.claims import AtMost, Chart, Claim, Effort, Measured, Near, Rule
 from banditto.reproduction.fits import Point, curve, exponent

@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from banditto.policies.certified_elimination import CertifiedElimination
-from banditto.policies.random_threshold import RandomThreshold
+from banditto.policies.certified_elimination.certified_elimination import CertifiedElimination
+from banditto.policies.random_threshold.random_threshold import RandomThreshold
 from banditto.reproduction.claims import AtMost, Chart, Claim, Curve, Effort, Measured, Near
 from banditto.reproduction.fits import Point, curve, power_law
 from banditto.reproduction.rivals import BEST, Make, Problem, algorithm_2, regret_of

@@ -13,12 +13,12 @@ from typing import Any, ClassVar
 from banditto.core.errors import ShortHorizonWarning
 from banditto.core.exact import precise, written
 from banditto.core.horizons import batch_count, batch_growth
-from banditto.grids import GridBatch, GridSchedule
-from banditto.policies.mean_rounding import MeanRounding
-from banditto.policies.random_threshold import RandomThreshold
-from banditto.policy import Policy
+from banditto.policies.mean_rounding.grid_constants import GridBatch, GridSchedule
+from banditto.policies.mean_rounding.mean_rounding import MeanRounding
+from banditto.policies.policy import Policy
+from banditto.policies.random_threshold.random_threshold import RandomThreshold
+from banditto.policies.shared.replicable import Constants
 from banditto.problems.environments.bernoulli import Bernoulli
-from banditto.replicable import Constants
 from banditto.reproduction.claims import AtMost, Chart, Claim, Curve, Effort, Measured
 from banditto.reproduction.fits import Point, curve
 from banditto.reproduction.measuring import differing

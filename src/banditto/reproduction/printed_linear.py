@@ -15,8 +15,8 @@ import numpy as np
 
 from banditto.core.protocol import Plain, fraction
 from banditto.geometry.actions.simplex import Simplex
-from banditto.linear.least_squares import ReplicableLeastSquares
-from banditto.policies.linear_threshold import LinearThreshold
+from banditto.policies.linear.replicable_least_squares import ReplicableLeastSquares
+from banditto.policies.linear_threshold.linear_threshold import LinearThreshold
 from banditto.problems.environments.linear_rewards import LinearBernoulli
 from banditto.reproduction.claims import AtLeast, AtMost, Chart, Claim, Curve, Effort, Measured, Rule
 from banditto.reproduction.instances import ADVANTAGE, along, one_gap

@@ -21,9 +21,9 @@ from banditto.geometry.actions.simplex import Simplex
 from banditto.geometry.active_sets import core_of
 from banditto.geometry.design import g_optimal_design
 from banditto.geometry.regression import Regression
-from banditto.linear.least_squares import ReplicableLeastSquares
-from banditto.linear.rounding import LatticeRounding, PaperGridRounding, leverage_of
 from banditto.numbers.intervals import clopper_pearson
+from banditto.policies.linear.estimate_rounding import LatticeRounding, PaperGridRounding, leverage_of
+from banditto.policies.linear.replicable_least_squares import ReplicableLeastSquares
 from banditto.problems.environments.linear_rewards import LinearBernoulli
 from banditto.reproduction.claims import AtMost, Claim, Effort, Measured, Near, Rule
 from banditto.reproduction.fits import Point, exponent

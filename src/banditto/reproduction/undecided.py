@@ -17,7 +17,7 @@ from banditto.chance.noise import Noise
 from banditto.core.arrays import IntArray
 from banditto.core.horizons import batch_count
 from banditto.core.schedule import Batch
-from banditto.policies.random_threshold import RandomThreshold
+from banditto.policies.random_threshold.random_threshold import RandomThreshold
 from banditto.problems.environments.bernoulli import Bernoulli
 from banditto.reproduction.claims import AtMost, Chart, Claim, Curve, Effort, Measured
 

@@ -10,8 +10,8 @@ from scipy.special import ndtr
 
 from banditto.certification import certify
 from banditto.policies.explore_then_commit import ExploreThenCommit
+from banditto.policies.shared.replicable import Constants
 from banditto.problems.environments.bernoulli import Bernoulli
-from banditto.replicable import Constants
 from banditto.reproduction.claims import AtLeast, AtMost, Chart, Claim, Curve, Effort, Measured, Near
 from banditto.reproduction.fits import Point, curve
 from banditto.reproduction.measuring import differing, regret_point

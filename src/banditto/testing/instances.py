@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from banditto.policy import Policy
+from banditto.policies.policy import Policy
 from banditto.problems.environment import Environment
 from banditto.problems.environments.bernoulli import Bernoulli
 from banditto.problems.environments.gaussian import Gaussian

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from banditto import baselines, policies
-from banditto.catalogue import policy_of, protocol_of
+from banditto import policies
 from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray, IntArray, changed, taken
 from banditto.core.protocol import Protocol
 from banditto.geometry.actions.finite import FiniteActions
-from banditto.policy import BatchedPolicy, PlacedPolicy, Policy
+from banditto.policies import baselines
+from banditto.policies.catalogue import policy_of, protocol_of
+from banditto.policies.policy import BatchedPolicy, PlacedPolicy, Policy
 
 SEED = 20231
 REPLICATES = 12

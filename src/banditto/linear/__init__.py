@@ -1,1 +1,0 @@
-"""Linear problems: least squares by design, rounded estimates, and what the linear policies share."""

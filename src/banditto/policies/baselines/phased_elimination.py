@@ -1,0 +1,219 @@
+"""Phased elimination: optimal designs on the survivors, phase by phase.
+
+Paper    Lattimore and Szepesvari 2020, "Bandit Algorithms", chapter 22, Algorithm 12.
+Symbols  l: phase, pi: design, g: its largest a' V(pi)^-1 a, eps: accuracy, theta: what is estimated
+Departs  - eps = 2^-l in units of `bound`, the largest length of theta: gaps are at most two of them. Other sigma than
+           the book's 1 scale the pulls by sigma^2; delta = 1/T.
+         - g is that of a design within a factor of 3/2 of the optimum, which costs little and takes little time.
+         - A phase that does not fit into what remains is not begun: the best survivor of the last one gets the rest, as
+           does the only one. Of ties it is the first, and arm 0 if there was no phase.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from banditto.chance.coins import Coins
+from banditto.core.arrays import BoolArray, FloatArray, IntArray, on_host
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import integer, real, scale
+from banditto.core.horizons import checked_arms, checked_horizon
+from banditto.core.protocol import Plain, Protocol, fraction, from_fraction
+from banditto.core.rewards import Rewards
+from banditto.geometry.actions.finite import FiniteActions
+from banditto.geometry.design import g_optimal_design
+from banditto.numbers.fixed_order import cholesky, product, second_moment, solved_lower
+from banditto.policies.linear.contests import field_of
+from banditto.policies.linear.linear_policy import (
+    actions_from_plain,
+    actions_to_plain,
+    check_linear,
+    finite_actions,
+    largest_parameter,
+    usual_centre,
+)
+
+_ACCURACY = 0.5
+_NUMBERS = ("sigma", "centre", "bound")
+
+
+class State(NamedTuple):
+    """Arrays over replicates; `phase` counts from 1."""
+
+    phase: int
+    active: BoolArray  # (R, K)
+    pulls: IntArray  # (R, K): those to come
+    remaining: IntArray  # (R, 1): pulls left before those
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhasedElimination:
+    """Learns all survivors' values up to eps = bound 2^-l in phase l; drops those 2 eps behind the best.
+
+    Lattimore, Szepesvári 2020, chapter 22. A reward is `centre + <theta, a>` and sigma-subgaussian noise, with theta of
+    length at most `bound`.
+    """
+
+    actions: FiniteActions
+    horizon: int
+    sigma: float = 0.5
+    centre: float = 0.5
+    bound: float = 0.5
+
+    name: ClassVar[str] = "phased-elimination"
+    decision_version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "actions", finite_actions(self.actions))
+        object.__setattr__(self, "horizon", checked_horizon(self.horizon, checked_arms(len(self.actions))))
+        for name in _NUMBERS:
+            checked = real(self.centre, name) if name == "centre" else scale(getattr(self, name), name)
+            object.__setattr__(self, name, checked)
+
+    @property
+    def arms(self) -> int:
+        """The number of actions."""
+        return len(self.actions)
+
+    def init(self, replicates: int) -> State:
+        """All arms active, the first phase to come."""
+        replicates = integer(replicates, "replicates", 1, 10**9)
+        active = np.ones((self.arms, replicates), dtype=np.bool_).T
+        remaining = np.full((replicates, 1), self.horizon, dtype=np.int64)
+        pulls = np.zeros((self.arms, replicates), dtype=np.int64).T
+        pulls[:] = self._following(1, field_of(self.actions).whole, remaining[:1, 0], np.zeros(1, dtype=np.int64))
+        return State(1, active, pulls, remaining)
+
+    def plan(self, state: State) -> IntArray | None:
+        """The pulls to come, or None when every replicate is done."""
+        pulls: IntArray = on_host(state.pulls)
+        return pulls if pulls.any() else None
+
+    def decide(self, state: State, totals: FloatArray, coins: Coins) -> State:
+        """Least squares on this phase alone, then the survivors' next phase; no coins."""
+        active, pulls, remaining, totals = (on_host(part) for part in (*state[1:], totals))
+        left = remaining - pulls.sum(axis=1, keepdims=True)  # (R, 1)
+        survivors = np.array(active, order="K")
+        following = np.zeros((self.arms, active.shape[0]), dtype=np.int64).T
+        gains = totals - self.centre * pulls
+        going = np.flatnonzero(left[:, 0] > 0)
+        best = np.zeros(active.shape[0], dtype=np.int64)
+        for mask, rows in field_of(self.actions).groups(active, going):
+            survivors[rows], best[rows] = self._test(state.phase, mask, gains[rows])
+        for mask, rows in field_of(self.actions).groups(survivors, going):
+            following[rows] = self._following(state.phase + 1, mask, left[rows, 0], best[rows])
+        return State(state.phase + 1, survivors, following, left)
+
+    def _test(self, phase: int, mask: bytes, gains: FloatArray) -> tuple[BoolArray, IntArray]:
+        """Who survives (rows, K) a phase that all of `mask` went into, and the best (rows,)."""
+        made = _phase(self, phase, mask)
+        assert made is not None, "only the last pulls of a horizon are no phase"
+        estimates = product(gains[:, made.core], made.solver)  # (rows, feature)
+        active = field_of(self.actions).mask(mask)
+        places = np.flatnonzero(active)
+        values = product(estimates, self.actions.canonical.points[np.ix_(made.features, places)])
+        survivors = np.zeros((gains.shape[0], self.arms), dtype=np.bool_)
+        survivors[:, places] = np.max(values, axis=1, keepdims=True) - values <= 2.0 * self._accuracy(phase)
+        return survivors, places[np.argmax(values, axis=1)]
+
+    def _following(self, phase: int, mask: bytes, left: IntArray, best: IntArray) -> IntArray:
+        """Pulls (rows, K) of the next phase for the arms of `mask`, or where it does not fit of the best one alone."""
+        pulls = np.zeros((left.size, self.arms), dtype=np.int64)
+        made = _phase(self, phase, mask)
+        fits = np.zeros(left.size, dtype=np.bool_) if made is None else made.pulls.sum() <= left
+        if made is not None:
+            pulls[np.ix_(fits, made.core)] = made.pulls
+        pulls[np.flatnonzero(~fits), best[~fits]] = left[~fits]
+        return pulls
+
+    def _accuracy(self, phase: int) -> float:
+        return math.ldexp(self.bound, -phase)
+
+    @classmethod
+    def made_for_linear(cls, actions: FiniteActions, rewards: Rewards, horizon: int) -> Self:
+        """With the scale of the rewards; means of rewards in [0, 1] are `1/2 + <theta, a>`, theta of length 1/2."""
+        centre = usual_centre(rewards)
+        bound = largest_parameter(rewards, centre)
+        return cls(actions=actions, horizon=horizon, sigma=rewards.sigma, centre=centre, bound=bound)
+
+    @classmethod
+    def from_protocol(cls, protocol: Protocol) -> Self:
+        """With a protocol's settings."""
+        numbers = {name: from_fraction(protocol.settings.get(name), name) for name in _NUMBERS}
+        actions = finite_actions(actions_from_plain(protocol.settings.get("actions")))
+        return cls(actions=actions, horizon=protocol.horizon, **numbers)
+
+    def check_rewards(self, rewards: Rewards, means: Sequence[float] = ()) -> None:
+        """Any rewards will do."""
+
+    def check_actions(self, actions: Any, centre: float) -> None:
+        """Refuse an environment with other actions, or with rewards that are linear around another centre."""
+        check_linear(self.actions, self.centre, actions, centre)
+
+    def settings(self) -> Mapping[str, Plain]:
+        """What the user chose."""
+        numbers = {name: fraction(getattr(self, name)) for name in _NUMBERS}
+        return {"actions": actions_to_plain(self.actions)} | numbers
+
+    def resolved(self) -> Mapping[str, Plain]:
+        """Nothing beyond the settings."""
+        return {}
+
+
+class Core(NamedTuple):
+    """A design on some arms: which of them, their shares, g, and the features that it was made in."""
+
+    core: IntArray
+    shares: tuple[float, ...]
+    g: float
+    features: IntArray
+
+
+class Phase(NamedTuple):
+    """Pulls of the core arms; their gains times `solver` (arm, feature) are the estimate of theta."""
+
+    core: IntArray
+    pulls: IntArray
+    solver: FloatArray
+    features: IntArray
+
+
+@lru_cache(maxsize=4096)
+def _design(actions: FiniteActions, mask: bytes) -> Core | None:
+    """The design on the arms of `mask`; None where nothing can be learnt from them."""
+    kept = np.flatnonzero(field_of(actions).mask(mask)).tolist()
+    try:
+        design = g_optimal_design(actions.kept(kept), accuracy=_ACCURACY)
+    except InvalidArgument:  # nothing but zeros, or too close to it for double precision (`IllConditioned`)
+        return None
+    assert design.arms is not None
+    places = {arm: place for place, arm in enumerate(actions.arms)}
+    core = np.array([places[arm] for arm in design.arms])
+    return Core(core, design.weights, design.g, np.array(design.features))
+
+
+@lru_cache(maxsize=4096)
+def _phase(policy: PhasedElimination, phase: int, mask: bytes) -> Phase | None:
+    """A phase for the arms of `mask`; None if only one is left, if it is longer than all, or if there is no design."""
+    several = field_of(policy.actions).size(mask) > 1
+    design = _design(policy.actions, mask) if several else None
+    if design is None:
+        return None
+    confidence = math.log(policy.arms * phase * (phase + 1) * policy.horizon)
+    pulls = 2.0 * (policy.sigma / policy._accuracy(phase)) ** 2 * design.g * confidence
+    each = [math.ceil(pulls * share) for share in design.shares]
+    if sum(each) > policy.horizon:
+        return None
+    # in canonical units, in which features are of one size
+    points = policy.actions.canonical.points[np.ix_(design.features, design.core)]
+    lower = cholesky(second_moment(points, np.array(each, dtype=np.float64)))
+    if lower is None:
+        return None
+    solver = np.array([solved_lower(lower, point) for point in points.T])
+    return Phase(design.core, np.array(each, dtype=np.int64), solver, design.features)

@@ -1,0 +1,270 @@
+"""CertifiedElimination's constants on one problem: resolved from a design, written down, and what the proof gives.
+
+The proof is in docs/certified-elimination.md, where each symbol names its function.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import integer, precise, written
+from banditto.core.protocol import Plain, fraction, from_fraction
+from banditto.core.schedule import MOST_BATCHES
+from banditto.policies.certified_elimination import ladder_search as tuning
+from banditto.policies.certified_elimination.ladder_search import Problem
+from banditto.policies.certified_elimination.overlap import Window, worst_sum
+from banditto.policies.shared import confidence
+
+Terms = list[tuple[str, Decimal, str]]
+
+EXPLORATION_UNIT = 32  # of what remains, so many parts go into the final batch
+_STEPS = 256  # widths are multiples of 1/256 of noise over share
+LINEAR_PRECISION = 2.0**-24  # rounded linear values, for each comparison
+CHOICE_PRECISION = 2.0**-40  # finite Gumbel noise, logarithms that differ in their last bits; for each arm
+
+
+class Cut(NamedTuple):
+    """A random cut on differences of means: low + coin * width."""
+
+    low: float
+    width: float
+
+
+class TestBatch(NamedTuple):
+    """So many fresh pulls of each active arm, a cut for the commit, and one for eliminations if there are any."""
+
+    pulls: int
+    commit: Cut
+    eliminate: Cut | None
+
+
+class Plan(NamedTuple):
+    """The constants that decide: batches with tests, the final batch's size and the noise of its choice."""
+
+    batches: tuple[TestBatch, ...]
+    exploration: int
+    choice_rho: float
+
+    def batch(self, number: int) -> TestBatch:
+        """Batch `number`, counted from 1; past the end one that pulls nothing."""
+        return self.batches[number - 1] if number <= len(self.batches) else TestBatch(0, Cut(0.0, 0.0), None)
+
+    def to_plain(self) -> Mapping[str, Plain]:
+        """For a protocol: integers, and cuts as exact binary fractions."""
+        rows: list[Mapping[str, Plain]] = []
+        for pulls, commit, eliminate in self.batches:
+            row: dict[str, Plain] = {"pulls": pulls}
+            for name, cut in (("commit", commit), ("eliminate", eliminate)):
+                if cut is not None:
+                    row[name] = {"low": fraction(cut.low), "width": fraction(cut.width)}
+            rows.append(row)
+        final: dict[str, Plain] = {"exploration": self.exploration, "choice_rho": fraction(self.choice_rho)}
+        return {"batches": tuple(rows), **final}
+
+    @classmethod
+    def from_plain(cls, content: Mapping[str, Any], horizon: int) -> Plan:
+        """Read what `to_plain` wrote."""
+        rows = content.get("batches")
+        if set(content) != {"batches", "exploration", "choice_rho"} or not isinstance(rows, tuple):
+            raise InvalidArgument("resolved", list(content), "batches, exploration and choice_rho")
+        if len(rows) > MOST_BATCHES:
+            raise InvalidArgument("batches", f"{len(rows)} of them", f"at most {MOST_BATCHES}")
+        rho = from_fraction(content["choice_rho"], "choice_rho")
+        if not 0.0 < rho < 1.0:
+            raise InvalidArgument("choice_rho", rho, "a number between 0 and 1, both excluded")
+        exploration = integer(content["exploration"], "exploration", 1, EXPLORATION_UNIT - 1)
+        return cls(tuple(_batch_from_plain(row, horizon) for row in rows), exploration, rho)
+
+
+def _batch_from_plain(row: Any, horizon: int) -> TestBatch:
+    if not isinstance(row, Mapping) or not {"pulls", "commit"} <= set(row) <= {"pulls", "commit", "eliminate"}:
+        raise InvalidArgument("batches", row, "tables with pulls, commit and perhaps eliminate")
+    cuts: list[Cut | None] = []
+    for name in ("commit", "eliminate"):
+        cut = row.get(name)
+        if cut is None:
+            cuts.append(None)
+            continue
+        if not isinstance(cut, Mapping) or set(cut) != {"low", "width"}:
+            raise InvalidArgument("batches", cut, "cuts with low and width")
+        low, width = from_fraction(cut["low"], "low"), from_fraction(cut["width"], "width")
+        if low < 0.0 or width <= 0.0:
+            raise InvalidArgument("batches", (low, width), "cuts with low >= 0 and width > 0")
+        cuts.append(Cut(low, width))
+    commit, eliminate = cuts
+    assert commit is not None
+    return TestBatch(integer(row["pulls"], "pulls", 1, horizon), commit, eliminate)
+
+
+def resolve(problem: Problem) -> Plan:
+    """Search a design, then the narrowest windows for which every inequality of the proof holds."""
+    design = tuning.best_design(problem)
+    guess = max(2, round(math.log(problem.horizon) / math.log(design.growth)))
+    first = tuning.first_pulls(design, problem, tuning.commit_shape(design, problem, guess))
+    return with_first(problem, design, first)
+
+
+def relaxed(problem: Problem, plan: Plan, nominal: float) -> Plan:
+    """A plan with the windows that a larger rho would have, narrower by rho / nominal.
+
+    Narrower windows would end at smaller gaps. Shorter batches instead make them end where they did, so that whatever
+    was decided in a batch is still decided there, after fewer pulls.
+    """
+    ratio = problem.rho / nominal
+    batches = []
+    for pulls, commit, eliminate in plan.batches:
+        lead = confidence.wrong_lead(problem.arms, len(plan.batches), problem.horizon, problem.rewards.sigma, pulls)
+        narrow = _narrowed(commit, lead, ratio)
+        fewer = math.ceil(pulls * ((narrow.low + narrow.width) / (commit.low + commit.width)) ** 2)
+        wider = math.sqrt(pulls / fewer)  # windows widen with the root of the pulls
+        drop = None if eliminate is None else _scaled(_narrowed(eliminate, lead, ratio), wider)
+        batches.append(TestBatch(fewer, _scaled(narrow, wider), drop))
+    return Plan(tuple(batches), plan.exploration, min(plan.choice_rho / ratio, 1.0 - 1e-9))
+
+
+def _narrowed(cut: Cut, lead: float, ratio: float) -> Cut:
+    """The same number of widths above R, which keeps the good event what it is."""
+    return Cut(lead + (cut.low - lead) * ratio, cut.width * ratio)
+
+
+def _scaled(cut: Cut, factor: float) -> Cut:
+    return cut if factor == 1.0 else Cut(_snapped(cut.low * factor), _snapped(cut.width * factor))
+
+
+def with_first(problem: Problem, design: tuning.Design, first: int) -> Plan:
+    """The plan of a design whose first batch pulls every arm `first` times."""
+    pulls = _ladder(first, design.growth, problem)
+    room = float(written(problem.rho) - Decimal(2) / problem.horizon) - problem.arms * CHOICE_PRECISION
+    while pulls and room > 0.0:
+        batches = _tests(problem, design, pulls, room * (1.0 - 1e-9))
+        dead = sum(batch.commit.low >= _widest_gap(problem) for batch in batches)  # no gap is so wide
+        if not dead:
+            share = room * (1.0 - 1e-9) * design.final_share / 1000.0
+            return Plan(batches, design.exploration, share / _choice_rounding(problem))
+        # the first test must fit with all arms
+        pulls = [m for m in pulls[dead:] if problem.units * pulls[dead] <= problem.horizon]
+    alone = (problem.rho - problem.arms * CHOICE_PRECISION) * (1.0 - 1e-9)
+    return Plan((), design.exploration, alone / _choice_rounding(problem))
+
+
+def _tests(problem: Problem, design: tuning.Design, pulls: list[int], room: float) -> tuple[TestBatch, ...]:
+    """The batches with their cuts, each kind of test with its share of the room."""
+    commits = _calibrated(
+        problem, pulls, design.commit_offset, room * design.commit_share / 1000.0, 1, (1, problem.arms - 1)
+    )
+    drops: list[Cut | None] = [None] * len(pulls)
+    if design.elimination_share:
+        share = room * design.elimination_share / 1000.0
+        factors = (problem.arms - 1, 1)
+        drops = list(_calibrated(problem, pulls, design.elimination_offset, share, problem.arms - 1, factors))
+    return tuple(TestBatch(*row) for row in zip(pulls, commits, drops, strict=True))
+
+
+def _widest_gap(problem: Problem) -> float:
+    return 1.0 if problem.rewards.kind == "bounded" else math.inf
+
+
+def _choice_rounding(problem: Problem) -> float:
+    """1 + what rounded totals add to the final choice, relative to its share: 2^-48 (R/sigma) sqrt(T) at the most."""
+    if problem.linear is not None:
+        return 1.0 + LINEAR_PRECISION  # checked before the final batch
+    return 1.0 + 2.0**-48 * problem.rewards.reach / problem.rewards.sigma * math.sqrt(problem.horizon)
+
+
+def _ladder(first: int, growth: int, problem: Problem) -> list[int]:
+    """m_1 q^(i-1) as long as two arms could be tested, or nothing if all K cannot be tested once."""
+    pulls, total, size = [], 0, first
+    fewest = problem.fewest_units
+    while problem.units * first <= problem.horizon and fewest * (total + size) <= problem.horizon:
+        pulls.append(size)
+        total, size = total + size, size * growth
+    return pulls
+
+
+def _calibrated(
+    problem: Problem, pulls: list[int], offset: int, share: float, comparisons: int, factors: tuple[int, int]
+) -> list[Cut]:
+    """Windows of width M E (comparisons / share) that begin at R + a times their width.
+
+    The offset a is the design's or a little more, M the smallest multiple for which the sum is at most the share; of
+    these the windows that end lowest. Wider windows overlap more, so M is tried upwards and not bisected.
+    """
+    noises = [problem.noise(m) for m in pulls]
+    leads = [
+        confidence.wrong_lead(problem.arms, len(pulls), problem.horizon, problem.rewards.sigma, m) * (1.0 + 1e-12)
+        for m in pulls
+    ]
+
+    def cuts(a: int, steps: int) -> list[Cut]:
+        widths = [steps / _STEPS * noise * comparisons / share for noise in noises]
+        return [Cut(_snapped(lead + a / 32.0 * w), _snapped(w)) for lead, w in zip(leads, widths, strict=True)]
+
+    def enough(a: int, steps: int) -> bool:
+        return comparisons * _sum(problem, pulls, cuts(a, steps), factors) <= share
+
+    found = []
+    for a in range(offset, offset + 10, 2):
+        coarse = next((steps for steps in range(_STEPS // 2, 2 * _STEPS, 8) if enough(a, steps)), None)
+        if coarse is not None:
+            found.append(cuts(a, next(steps for steps in range(coarse - 6, coarse + 2, 2) if enough(a, steps))))
+    if not found:
+        steps = 2 * _STEPS
+        while not enough(offset, steps):
+            steps += steps // 16
+        found = [cuts(offset, steps)]
+    return min(found, key=lambda made: made[0].low + made[0].width)
+
+
+def _snapped(value: float) -> float:
+    """The next number of 32 binary digits: the last bits of a logarithm may differ between machines, this does not."""
+    fraction_part, exponent = math.frexp(value)
+    return math.ldexp(math.ceil(math.ldexp(fraction_part, 32)), exponent - 32)
+
+
+def _sum(problem: Problem, pulls: list[int], cuts: list[Cut], factors: tuple[int, int]) -> float:
+    """The largest sum of bounds over all gaps, rounding of comparisons included."""
+    windows = [Window(m, cut.low, cut.width, problem.noise(m)) for m, cut in zip(pulls, cuts, strict=True)]
+    return worst_sum(windows, problem.rewards.sigma, factors, _widest_gap(problem)) + _precision(problem, cuts)
+
+
+def _precision(problem: Problem, cuts: list[Cut]) -> float:
+    """What finite coins, rounded cuts and rounded totals add."""
+    if problem.linear is not None:
+        return LINEAR_PRECISION * len(cuts)  # checked before every batch
+    with precise():
+        each = [confidence.comparison_rounding(problem.rewards.reach, Decimal(cut.width)) for cut in cuts]
+        return float(sum(each, Decimal(0)))
+
+
+def proved(problem: Problem, plan: Plan) -> bool:
+    """Whether the plan is of the kind that the proof is about: lower ends above R, and falling from batch to batch."""
+    number = len(plan.batches)
+    lowest = math.inf
+    for pulls, commit, eliminate in plan.batches:
+        lead = confidence.wrong_lead(problem.arms, number, problem.horizon, problem.rewards.sigma, pulls)
+        if commit.low < lead or commit.low > lowest or (eliminate is not None and eliminate.low < lead):
+            return False
+        lowest = commit.low
+    return True
+
+
+def terms(problem: Problem, plan: Plan) -> Terms:
+    """The theorem's right side for a plan that `proved` accepts."""
+    arms = problem.arms
+    pulls = [batch.pulls for batch in plan.batches]
+    commits = [batch.commit for batch in plan.batches]
+    drops = [(batch.pulls, batch.eliminate) for batch in plan.batches if batch.eliminate is not None]
+    elimination = (arms - 1) * _sum(problem, [m for m, _ in drops], [cut for _, cut in drops], (arms - 1, 1))
+    commit = _sum(problem, pulls, commits, (1, arms - 1))
+    good = Decimal(2) / problem.horizon if plan.batches else Decimal(0)
+    choice = plan.choice_rho * _choice_rounding(problem) + arms * CHOICE_PRECISION
+    return [
+        ("good event", good, "2/T: in some execution a worse arm leads the best one by more than R"),
+        ("elimination", Decimal(elimination), "(K-1) max over gaps of sum min(E, tail)/w"),
+        ("commit", Decimal(commit), "max over gaps of sum min(E, tail)/w'"),
+        ("final choice", Decimal(choice), "E[range(X - X')]/(4 lambda), and 2^-40 for each arm"),
+    ]

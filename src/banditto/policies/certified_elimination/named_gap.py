@@ -1,0 +1,138 @@
+"""CertifiedElimination's constants where something is promised of a gap.
+
+`tuning` looks for little regret on many problems. A plan asks another question: with arms that are all one gap worse
+than the best, which constants commit to the best one with a given probability before, say, half of the horizon is
+spent, and of those, which cost least? Batches are aimed: one of them is exactly as long as the promise needs.
+
+Symbols  m: pulls of each arm in the deciding batch, q: growth, [l, l + w]: the commit's window times sqrt(m)
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtr
+
+from banditto.core.exact import first_true
+from banditto.policies.certified_elimination import ladder as certified
+from banditto.policies.certified_elimination import ladder_search as tuning
+from banditto.policies.certified_elimination.ladder import Plan
+from banditto.policies.certified_elimination.ladder_search import Design, Problem, Shape
+
+_MARGIN = 0.4  # of what is left to 1: predictions are a little off, and promises must hold
+_GROWTHS = (6, 9, 12, 14)  # with one gap in mind, batches that come too early are a waste
+_NODES = 80
+_STEPS = 1 << 14  # of sqrt(m), over the range in which it must be
+
+
+class Aim(NamedTuple):
+    """The best arm's lead `gap` is resolved with this probability before this share of the horizon is spent."""
+
+    gap: float
+    probability: float
+    share: float
+
+
+class Aimed(NamedTuple):
+    """A design, the pulls of its first batch and of the one that decides, and what is spent by then."""
+
+    design: Design
+    first: int
+    deciding: float
+    spending: float
+
+
+def aimed_plan(problem: Problem, aim: Aim) -> Plan:
+    """The cheapest plan that keeps the promise, or the one that comes nearest to it."""
+    design, first, deciding, _ = best_aim(problem, aim)
+    plan = certified.with_first(problem, design, first)
+    if not plan.batches:
+        return plan
+    # what was aimed with a rough window is aimed again with the real one
+    shape = _real_shape(plan, deciding)
+    return certified.with_first(problem, design, _first(problem, design, shape, _deciding_pulls(problem, aim, shape)))
+
+
+@lru_cache(maxsize=256)
+def best_aim(problem: Problem, aim: Aim) -> Aimed:
+    """Growth and offset together, then the final batch; regret counts only among those that keep the promise."""
+    profiles = tuning.profiles_of(problem.arms, (aim.gap,), problem.widest)
+
+    def price(found: Aimed) -> tuple[bool, float]:
+        if found.spending > aim.share * problem.horizon:
+            return True, found.spending
+        return False, float(tuning.predicted_regret(found.design, problem, profiles, found.first)[0])
+
+    shapes = [{"growth": q, "commit_offset": a} for q in _GROWTHS for a in tuning.OFFSETS]
+    ends = [{"final_share": f, "exploration": e} for f in tuning.FINAL for e in tuning.EXPLORATION]
+    best = _aimed(problem, aim, tuning.START)
+    for changes in [*shapes, *ends]:
+        candidate = _aimed(problem, aim, best.design._replace(**changes))
+        if price(candidate) < price(best):
+            best = candidate
+    return best
+
+
+def _aimed(problem: Problem, aim: Aim, design: Design) -> Aimed:
+    guess = max(2, round(math.log(problem.horizon) / math.log(design.growth)))
+    shape = tuning.commit_shape(design, problem, guess)
+    deciding = _deciding_pulls(problem, aim, shape)
+    first = _first(problem, design, shape, deciding)
+    spent, size = 0, first
+    while size <= deciding * math.sqrt(design.growth):  # the deciding batch, rounded up, and all before it
+        spent, size = spent + size, size * design.growth
+    return Aimed(design, first, deciding, float(problem.arms * spent))
+
+
+def _first(problem: Problem, design: Design, shape: Shape, deciding: float) -> int:
+    """m_1: the deciding batch's pulls, divided by the growth as often as a widest gap could still be committed on."""
+    first = deciding
+    fewest = (shape.low / problem.widest) ** 2
+    while first / design.growth >= max(fewest, 1.0):
+        first /= design.growth
+    return math.ceil(first)
+
+
+def _real_shape(plan: Plan, deciding: float) -> Shape:
+    """The commit's window in units of 1/sqrt(m), of the batch that decides; it is a little wider in short batches."""
+    pulls, commit, _ = min(plan.batches, key=lambda batch: abs(math.log(batch.pulls / deciding)))
+    root = math.sqrt(pulls)
+    return Shape(commit.low * root, commit.width * root)
+
+
+def _deciding_pulls(problem: Problem, aim: Aim, shape: Shape) -> float:
+    """m: pulls of each arm with which one batch resolves the gap, with a little more than the wanted probability."""
+    wanted = aim.probability + _MARGIN * (1.0 - aim.probability)
+    sigma = problem.rewards.sigma
+    furthest = shape.low + shape.width + 16.0 * sigma  # no noise reaches so far
+
+    def enough(step: int) -> bool:
+        return commit_probability(furthest * step / _STEPS, problem.arms, shape, sigma) >= wanted
+
+    return (furthest * first_true(enough, 1, _STEPS) / _STEPS / aim.gap) ** 2
+
+
+@lru_cache(maxsize=32)
+def _nearest_rival(arms: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights of the largest of K - 1 standard normal variables."""
+    nodes = np.linspace(-8.0, 8.0, _NODES + 1)
+    middle = (nodes[1:] + nodes[:-1]) / 2.0
+    return middle, np.diff(ndtr(nodes) ** (arms - 1))
+
+
+def commit_probability(scaled_gap: float, arms: int, shape: Shape, sigma: float) -> float:
+    """P(the best arm leads all others by more than the cut) with gaps of `scaled_gap` / sqrt(m) and normal noise."""
+    rivals, weights = _nearest_rival(arms)
+    lead = scaled_gap - sigma * rivals  # given the nearest rival's noise; the best arm's own is integrated out
+    low, high = (lead - shape.low) / sigma, (lead - shape.low - shape.width) / sigma
+    passed = sigma * (_positive_part(low) - _positive_part(high)) / shape.width
+    return float(np.sum(weights * passed))
+
+
+def _positive_part(z: np.ndarray) -> np.ndarray:
+    """E(z + Z)_+ of a standard normal Z."""
+    density = np.exp(-np.minimum(z * z, 1400.0) / 2.0) / math.sqrt(2.0 * math.pi)
+    return np.asarray(z * ndtr(z) + density)

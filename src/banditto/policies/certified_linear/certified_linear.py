@@ -1,0 +1,231 @@
+"""The cheaper of two plans for a linear problem: cuts on differences of arms, or one lattice for the whole estimate.
+
+Paper    Beyond Esfandiari et al. 2023: CertifiedElimination with designs, and Algorithm 4 with a lattice.
+Symbols  K: arms, d: dimension, m: precision of a batch, g, g_xy: see `linear.trials`, X_a: <a, theta_hat>
+Departs  - thresholds: batch i pulls ceil(m_i max(g_xy, g)/2) times by design, so that every difference X_a - X_b has
+           variance proxy 2 sigma^2/m_i; from there on it is CertifiedElimination, word for word, and ends with its
+           final batch and shared Gumbel noise. Proof: docs/certified-linear.md.
+         - lattice: LeastSquaresRounding, with the accuracies of least predicted regret. Its cost does not depend on K;
+           that of thresholds grows with K once arms have to be dropped one by one.
+         - The choice is made before the first pull, by predicted regret over parameters of all directions, and printed.
+           Infinite action sets have only the lattice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, ClassVar, Literal, NamedTuple
+
+from banditto.chance.coins import Coins
+from banditto.core.arrays import FloatArray, IntArray
+from banditto.core.errors import InvalidArgument
+from banditto.core.protocol import Plain, Protocol
+from banditto.core.text import significant
+from banditto.geometry.actions.finite import FiniteActions
+from banditto.policies.certified_elimination import ladder as certified
+from banditto.policies.certified_elimination.ladder import EXPLORATION_UNIT, Plan
+from banditto.policies.certified_linear.predicted_costs import best_plan, gaps_of, lattice_regret
+from banditto.policies.certified_linear.value_cuts import LinearCuts
+from banditto.policies.least_squares_rounding.least_squares_rounding import LeastSquaresRounding
+from banditto.policies.linear.contests import contest, field_of
+from banditto.policies.linear.linear_policy import LinearPolicy, largest_parameter
+from banditto.policies.linear.linear_race import LinearRace
+from banditto.policies.policy import Description, Guarantee
+from banditto.policies.shared import confidence
+
+Method = Literal["thresholds", "lattice"]
+
+
+class Costs(NamedTuple):
+    """Predicted regret of both plans; None for one that is not there."""
+
+    thresholds: float | None
+    lattice: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class CertifiedLinear(LinearPolicy):
+    """Replicable linear bandits at the lower of two prices: the one to use for actions with features.
+
+    Beyond the paper; docs/certified-linear.md has the theorem for its thresholds, and Theorem 10's counterpart in
+    docs/least-squares-rounding.md covers its lattice. `method` names a plan instead of choosing it. `costs` are the two
+    predicted regrets.
+
+    Examples:
+        >>> policy = CertifiedLinear(actions=[[1, 0], [0.6, 0.6], [0, 1]], horizon=10**7, rho=0.1)
+        >>> policy.method, policy.guarantee().holds
+        ('lattice', True)
+    """
+
+    method: Method | None = None
+    costs: Costs = field(init=False, repr=False, compare=False)
+    inner: LinearCuts | LeastSquaresRounding = field(init=False, repr=False)
+
+    name: ClassVar[str] = "certified-linear"
+    decision_version: ClassVar[int] = 1
+    needs_finite: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        self._check()
+        actions = self.actions
+        told_apart = isinstance(actions, FiniteActions) and contest(actions, field_of(actions).whole) is not None
+        if self.method == "thresholds" and not told_apart:
+            raise InvalidArgument("actions", "actions that cannot be told apart", "actions with different features")
+        cuts = LinearCuts(**self._common()) if told_apart else None
+        gaps = gaps_of(actions, largest_parameter(self._rewards, self._centre))
+        lattice = LeastSquaresRounding.planned(self._common(), lambda problem: best_plan(problem, gaps))
+        price = lattice_regret(lattice.schedule, lattice.problem, gaps)
+        costs = Costs(None if cuts is None else cuts.regret(), price)
+        idle = not lattice.describe().rows  # no estimate fits, so that nothing would be learnt
+        cut = costs.thresholds is not None and (idle or costs.thresholds <= costs.lattice)
+        cheaper: Method = "thresholds" if cut else "lattice"
+        method = self.method or cheaper
+        self._set(method=method, costs=costs, inner=cuts if method == "thresholds" else lattice)
+        if self.horizon < (self.minimum_horizon() or self.horizon + 1):
+            self._warn_of_short_horizon(self.minimum_horizon)
+
+    def _check(self) -> None:
+        super().__post_init__()
+        if self._paper:
+            raise InvalidArgument("constants", self.constants, "'certified': this policy is not in the paper")
+        if self.method not in (None, "thresholds", "lattice"):
+            raise InvalidArgument("method", self.method, "'thresholds' or 'lattice'")
+        if self.method == "thresholds" and not isinstance(self.actions, FiniteActions):
+            raise InvalidArgument("method", self.method, "'lattice' for infinite action sets")
+
+    def _common(self) -> dict[str, Any]:
+        return {
+            "actions": self.actions,
+            "horizon": self.horizon,
+            "rho": self.rho,
+            "sigma": self.sigma,
+            "rewards": self.rewards,
+            "centre": self.centre,
+        }
+
+    # -- all of the algorithm is that of the plan ---------------------------------------------------------------
+
+    def init(self, replicates: int) -> Any:
+        """The plan's."""
+        return self.inner.init(replicates)
+
+    def plan(self, state: Any) -> IntArray | None:
+        """The plan's."""
+        return self.inner.plan(state)
+
+    def places(self, state: Any) -> FloatArray:
+        """The plan's; there is a lattice where there are places."""
+        assert isinstance(self.inner, LeastSquaresRounding)
+        return self.inner.places(state)
+
+    def decide(self, state: Any, totals: FloatArray, coins: Coins) -> Any:
+        """The plan's."""
+        return self.inner.decide(state, totals, coins)
+
+    def guarantee(self) -> Guarantee:
+        """The bound on P(two executions differ), term by term; see docs/certified-linear.md."""
+        if isinstance(self.inner, LeastSquaresRounding):
+            return self.inner.guarantee()
+        problem, plan = self.inner.problem, self.inner.schedule
+        if not certified.proved(problem, plan):
+            reason = "cuts are not of the kind that the proof is about, so nothing is proved"
+            return Guarantee.of([("unproved constants", Decimal(1), reason)], self.rho)
+        return Guarantee.of(certified.terms(problem, plan), self.rho, self._caution)
+
+    def minimum_horizon(self) -> int | None:
+        """From there on a first estimate, or a final batch, pulls every arm that it needs."""
+        if isinstance(self.inner, LeastSquaresRounding):
+            return self.inner.minimum_horizon()
+        found = contest(self.actions, field_of(self.actions).whole)
+        assert found is not None
+        return max(self.arms, -(-EXPLORATION_UNIT * 2 * found.design.support // self.inner.schedule.exploration))
+
+    def describe(self) -> Description:
+        """Which plan was chosen at which cost, and its batches."""
+        prices = {
+            "thresholds": "none" if self.costs.thresholds is None else f"{self.costs.thresholds:.4g}",
+            "lattice": f"{self.costs.lattice:.4g}",
+        }
+        chosen = {f"predicted regret, {name}": price for name, price in prices.items()} | {"plan": self.method}
+        if isinstance(self.inner, LeastSquaresRounding):
+            made = self.inner.describe()
+            facts = {key: value for key, value in made.facts.items() if key != "policy"}
+            return Description({"policy": self._facts()["policy"], **chosen, **facts}, made.header, made.rows)
+        found = contest(self.actions, field_of(self.actions).whole)
+        assert found is not None
+        rows = []
+        for number, (m, commit, eliminate) in enumerate(self.inner.schedule.batches, 1):
+            plan = found.design.plan(math.ceil(m * found.units))
+            if plan.total >= self.horizon:
+                break
+            edges: list[object] = [significant(value) for value in (commit.low, commit.low + commit.width)]
+            edges += (
+                ["", ""]
+                if eliminate is None
+                else [significant(value) for value in (eliminate.low, eliminate.low + eliminate.width)]
+            )
+            lead = confidence.wrong_lead(self.arms, len(self.inner.schedule.batches), self.horizon, self.sigma, m)
+            rows.append((number, plan.total, max(plan.pulls), significant(lead), *edges))
+        facts = (
+            self._facts()
+            | chosen
+            | {
+                "rule": "commit to the leader if it leads by more than a cut from commit low to high; "
+                "else drop an arm that is behind by more than a cut from low to high",
+                "final batch": f"{self.inner.schedule.exploration}/{EXPLORATION_UNIT} of what remains, by design",
+            }
+        )
+        header = ("batch", "pulls if all are active", "pulls per arm", "R", "commit low", "commit high", "low", "high")
+        return Description(facts, header, tuple(rows))
+
+    def relaxed(self, nominal: float) -> CertifiedLinear:
+        """The plan with the constants of a larger rho."""
+        other = super().relaxed(nominal)
+        other.inner._set(rho=self.rho, constants=other.constants)
+        return other
+
+    # -- what is written down -----------------------------------------------------------------------------
+
+    def settings(self) -> Mapping[str, Plain]:
+        """What the user chose, or was chosen."""
+        return {**super().settings(), "method": str(self.method)}
+
+    def resolved(self) -> Mapping[str, Plain]:
+        """The plan's constants, and what both were predicted to cost."""
+        prices = ["" if cost is None else f"{cost:.4g}" for cost in self.costs]
+        return {**self.inner.resolved(), "costs": tuple(prices)}
+
+    @classmethod
+    def from_protocol(cls, protocol: Protocol) -> CertifiedLinear:
+        """The policy that decides by a protocol's resolved constants."""
+        arguments = cls._arguments(protocol, "method")
+        policy = object.__new__(cls)
+        policy._set(**arguments)
+        policy._check()
+        constants = {key: value for key, value in protocol.resolved.items() if key != "costs"}
+        prices = protocol.resolved.get("costs")
+        if not isinstance(prices, tuple) or len(prices) != 2:
+            raise InvalidArgument("costs", prices, "two prices")
+        costs = Costs(*(_price(price) for price in prices))
+        inner: LinearCuts | LeastSquaresRounding
+        if policy.method == "thresholds":
+            inner = object.__new__(LinearCuts)
+            inner._set(**policy._common(), constants="certified")
+            LinearRace.__post_init__(inner)
+            # a batch of precision m may take as few as m/2 pulls
+            inner._set(schedule=Plan.from_plain(constants, 2 * protocol.horizon))
+        else:
+            inner = LeastSquaresRounding.with_schedule(policy._common(), constants)
+        inner._set(constants=policy.constants)
+        policy._set(inner=inner, costs=costs)
+        return policy
+
+
+def _price(text: Plain) -> Any:
+    try:
+        return float(str(text)) if text != "" else None
+    except ValueError:
+        raise InvalidArgument("costs", text, "a number, or nothing") from None

@@ -1,0 +1,115 @@
+"""What a batch of Algorithm 4 does with one active set: its design, how often it is pulled, and how it is rounded."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from banditto.core.arrays import IntArray
+from banditto.core.exact import precise
+from banditto.core.horizons import LONGEST_HORIZON
+from banditto.core.rewards import Rewards
+from banditto.geometry.active_sets import ConvexField, FiniteField, core_of, field_for
+from banditto.geometry.design import Design
+from banditto.geometry.design.whitening import IllConditioned
+from banditto.geometry.regression import Regression
+from banditto.policies.least_squares_rounding.accuracies import RoundingBatch, RoundingPlan
+from banditto.policies.linear.estimate_rounding import (
+    GridRounding,
+    LatticeRounding,
+    PaperGridRounding,
+    deviation,
+    leverage_of,
+    pulls_for,
+)
+from banditto.policies.linear.linear_policy import largest_reward
+
+
+class Opening(NamedTuple):
+    """A batch that takes place."""
+
+    design: Design
+    regression: Regression
+    rounding: LatticeRounding | GridRounding | PaperGridRounding
+    leverage: Decimal
+
+    @property
+    def columns(self) -> IntArray:
+        """The columns of plans and totals that belong to the core set."""
+        arms = self.design.arms
+        return np.array(range(self.design.support) if arms is None else arms, dtype=np.int64)
+
+
+class Openings(NamedTuple):
+    """All that a batch depends on beyond its active set; hashable, so that what was worked out is found again."""
+
+    actions: Any
+    plan: RoundingPlan
+    rewards: Rewards
+    centre: float
+    kind: Literal["lattice", "grid", "paper"]
+
+    @property
+    def field(self) -> FiniteField | ConvexField:
+        """Masks or cuts."""
+        return field_for(self.actions)
+
+    @property
+    def reach(self) -> float:
+        """No reward is larger, up to noise that nobody will ever see."""
+        return largest_reward(self.rewards, self.centre)
+
+    def at(self, key: bytes, number: int) -> Opening | None:
+        """Batch `number` with the active set of a key; None when it does not take place."""
+        return _opening(self, key, number)
+
+    def first(self) -> Opening | None:
+        """The first batch with all actions."""
+        return self.at(self.field.whole, 1)
+
+
+@lru_cache(maxsize=20_000)
+def _opening(openings: Openings, key: bytes, number: int) -> Opening | None:
+    batch, field = openings.plan.batch(number), openings.field
+    if batch is None or (isinstance(field, FiniteField) and field.size(key) < 2):
+        return None
+    design = field.design(key)
+    if design is None:
+        return None
+    count = field.size(key) if isinstance(field, FiniteField) else None
+    try:
+        made = (
+            _paper(openings, design, batch) if openings.kind == "paper" else _certified(openings, design, batch, count)
+        )
+    except IllConditioned:
+        return None
+    return made if made and made.rounding.precise_enough(made.regression, made.leverage, openings.reach) else None
+
+
+def _certified(openings: Openings, design: Design, batch: RoundingBatch, count: int | None) -> Opening | None:
+    """As many pulls as the accuracy needs, in the proportions of the design."""
+    rounding = (
+        GridRounding(design.support, openings.rewards, batch.rho)
+        if openings.kind == "grid"
+        else LatticeRounding(design.dimension, openings.rewards, batch.rho)
+    )
+    nu = deviation(design.dimension, Decimal(openings.plan.tail), count)
+    needed = pulls_for(rounding, design.g, nu, Decimal(batch.epsilon))
+    if needed is None:
+        return None
+    regression = Regression.of(core_of(design), design.plan(needed).pulls)
+    return Opening(design, regression, rounding, leverage_of(design.g, needed))
+
+
+def _paper(openings: Openings, design: Design, batch: RoundingBatch) -> Opening | None:
+    """Every arm of the core set equally often, so that each rounded mean is within eps / sqrt(g)."""
+    rounding = PaperGridRounding(design.support, openings.rewards, batch.rho, Decimal(openings.plan.tail))
+    with precise():
+        each = rounding.samples(Decimal(batch.epsilon) / Decimal(design.g).sqrt())
+    if each is None or each > LONGEST_HORIZON:
+        return None
+    regression = Regression.of(core_of(design), design.counts, (each,) * design.support)
+    return Opening(design, regression, rounding, leverage_of(design.g, regression.total))

@@ -1,0 +1,204 @@
+"""What the linear policies have in common: actions with features, and rewards that are linear in them.
+
+A reward is centre + <theta, a> + noise. Rewards in [0, 1] have centre 1/2 and |theta| <= 1/2 (mean 1/2 + <theta', a>/2
+with |theta'| <= 1); other rewards have centre 0 and |theta| <= 1. Gaps are in units of the rewards: at most twice the
+largest |theta|.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import integer, real
+from banditto.core.horizons import checked_arms
+from banditto.core.protocol import Plain, Protocol, fraction, from_fraction
+from banditto.core.rewards import Rewards
+from banditto.geometry.actions.canonical import BITS, MOST_FEATURES
+from banditto.geometry.actions.finite import FiniteActions
+from banditto.geometry.actions.reading import set_of
+from banditto.geometry.actions.sets import ActionSet, ConvexSet
+from banditto.numbers.fixed_order import inner
+from banditto.policies.shared.replicable import Replicable
+
+_ASCENTS = 8
+_OWN = "custom"  # a user's own action set: nobody else can read it from a protocol
+
+
+def checked_actions(actions: Any) -> FiniteActions | ActionSet:
+    """Actions of length at most 1 as a matrix (action, feature), `FiniteActions`, or an action set."""
+    if isinstance(actions, FiniteActions):
+        return actions
+    if isinstance(actions, ActionSet):
+        _check_lengths(actions)
+        return actions
+    return FiniteActions(actions)
+
+
+def _check_lengths(actions: ActionSet) -> None:
+    """Refuse a set with an action that is longer than 1, if one is found on the way uphill from an axis."""
+    longest = 1.0 + 2.0**-BITS * math.sqrt(actions.dimension)
+    for axis in np.eye(actions.dimension):
+        for start in (axis, -axis):
+            action, length = start, 0.0
+            for _ in range(_ASCENTS):
+                found = np.array(actions.maximise(action))
+                size = math.sqrt(inner(found, found))
+                if size > longest:
+                    raise InvalidArgument("actions", f"an action of length {size:.6g}", "actions of length at most 1")
+                if size <= length * (1.0 + 1e-9) or size == 0.0:
+                    break
+                action, length = found, size
+
+
+def finite_actions(actions: Any) -> FiniteActions:
+    """The same, for policies that look at every action."""
+    checked = checked_actions(actions)
+    if not isinstance(checked, FiniteActions):
+        allowed = "finitely many actions: a matrix with a row for each, or FiniteActions"
+        raise InvalidArgument("actions", type(checked).__name__, allowed)
+    return checked
+
+
+def actions_to_plain(actions: FiniteActions | ActionSet) -> Mapping[str, Plain]:
+    """For a protocol: integers and exact binary fractions."""
+    if isinstance(actions, FiniteActions):
+        rows = tuple(tuple(int(value) for value in row) for row in actions.canonical.points.T.tolist())
+        return {"type": actions.name, "exponents": actions.canonical.exponents, "integers": rows}
+    if isinstance(actions, ConvexSet):
+        return {key: _plain(value) for key, value in actions.to_dict().items()}
+    return {"type": _OWN, "dimension": actions.dimension}
+
+
+def actions_from_plain(content: Any) -> FiniteActions | ActionSet:
+    """Read what `actions_to_plain` wrote."""
+    kind = content.get("type") if isinstance(content, Mapping) else None
+    if kind == _OWN:
+        raise InvalidArgument("protocol", "an action set of the user's own", "a set that a protocol can hold")
+    if kind != FiniteActions.name:
+        return set_of(_from_plain(content))
+    if set(content) != {"type", "exponents", "integers"}:
+        raise InvalidArgument("actions", list(content), "type, exponents and integers")
+    rows, exponents = content["integers"], content["exponents"]
+    if not isinstance(exponents, tuple) or not isinstance(rows, tuple) or not 1 <= len(exponents) <= MOST_FEATURES:
+        raise InvalidArgument("actions", "no lists", "lists of integers and exponents")
+    units = [integer(value, "exponents", -400, 400) for value in exponents]
+    most = 2 << BITS
+    matrix = []
+    for row in rows:
+        if not isinstance(row, tuple) or len(row) != len(units):
+            raise InvalidArgument("actions", row, f"rows of {len(units)} integers")
+        matrix.append([integer(value, "actions", -most, most) for value in row])
+    return FiniteActions.of_integers(matrix, units)
+
+
+def _plain(value: Any) -> Plain:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return tuple(_plain(item) for item in value)
+    return fraction(value) if isinstance(value, float) else value  # type and dimension stay what they are
+
+
+def _from_plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: item if key in ("type", "dimension") else _from_plain(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return [_from_plain(item) for item in value]
+    return from_fraction(value, "actions")
+
+
+def largest_parameter(rewards: Rewards, centre: float) -> float:
+    """The largest |theta|: 1/2 for rewards in [0, 1] around 1/2, else 1."""
+    return 0.5 if rewards.kind == "bounded" and centre == 0.5 else 1.0
+
+
+def largest_reward(rewards: Rewards, centre: float) -> float:
+    """No reward is larger, up to noise that nobody will ever see."""
+    return abs(centre) + largest_parameter(rewards, centre) + 40.0 * rewards.sigma
+
+
+def check_linear(actions: Any, centre: float, given: Any, around: float) -> None:
+    """Refuse an environment whose actions or centre are not those that a policy was built for."""
+    if around != centre:
+        raise InvalidArgument("environment", f"rewards around {around:g}", f"around {centre:g}, the policy's centre")
+    if given != actions:
+        raise InvalidArgument("environment", "other actions", "the actions that the policy was built for")
+
+
+def usual_centre(rewards: Rewards) -> float:
+    """1/2 for rewards in [0, 1], else 0."""
+    return 0.5 if rewards.kind == "bounded" else 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearPolicy(Replicable):
+    """Actions, horizon, rho, the set of constants, and what is known of the rewards.
+
+    `actions` is a matrix with a row for each arm, `FiniteActions` or an action set; `centre` is what is subtracted from
+    every reward before it is linear: 1/2 for rewards in [0, 1] unless you say otherwise, else 0.
+    """
+
+    actions: Any
+    centre: float | None = None
+    arms: int = field(init=False, default=0, repr=False)  # 0 for infinite sets
+
+    needs_finite: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        self._set(actions=finite_actions(self.actions) if self.needs_finite else checked_actions(self.actions))
+        super().__post_init__()
+        centre = usual_centre(self._rewards) if self.centre is None else real(self.centre, "centre")
+        if abs(centre) > 1.0:
+            raise InvalidArgument("centre", self.centre, "a number from -1 to 1")
+        self._set(centre=centre)
+
+    def _checked_arms(self) -> int:
+        """As many as there are actions, 0 for infinite sets."""
+        return checked_arms(len(self.actions)) if isinstance(self.actions, FiniteActions) else 0
+
+    @property
+    def _centre(self) -> float:
+        assert self.centre is not None
+        return self.centre
+
+    @property
+    def _widest(self) -> float:
+        """The widest gap that there can be."""
+        return 2.0 * largest_parameter(self._rewards, self._centre)
+
+    def check_rewards(self, rewards: Rewards, means: Sequence[float] = ()) -> None:
+        """Refuse rewards that the guarantee does not cover: noise bounds differ for [0, 1] and Gaussian ones."""
+        super().check_rewards(rewards, means)
+        if rewards.kind != self._rewards.kind and self._rewards.kind != "subgaussian":
+            raise InvalidArgument("environment", rewards, f"{self._rewards}, which the policy was built for")
+
+    def check_actions(self, actions: FiniteActions | ActionSet, centre: float) -> None:
+        """Refuse an environment with other actions, or with rewards that are linear around another centre."""
+        check_linear(self.actions, self._centre, actions, centre)
+
+    def settings(self) -> Mapping[str, Plain]:
+        """What the user chose, the actions among it."""
+        more: dict[str, Plain] = {"centre": fraction(self._centre), "actions": actions_to_plain(self.actions)}
+        return {**super().settings(), **more}
+
+    @classmethod
+    def _arguments(cls, protocol: Protocol, *more: str) -> dict[str, Any]:
+        arguments = super()._arguments(protocol, "centre", "actions", *more)
+        actions = actions_from_plain(arguments["actions"])
+        arms = len(actions) if isinstance(actions, FiniteActions) else 0
+        if arguments.pop("arms") != arms:
+            raise InvalidArgument("arms", protocol.arms, f"{arms}, as many as the protocol's actions")
+        return arguments | {"actions": actions, "centre": from_fraction(arguments["centre"], "centre")}
+
+    def _facts(self) -> dict[str, object]:
+        facts = super()._facts()
+        actions = self.actions
+        what = f"{self.arms} actions" if isinstance(actions, FiniteActions) else getattr(actions, "name", "own set")
+        del facts["arms"]
+        return facts | {"actions": f"{what} with {actions.dimension} features", "centre": self._centre}

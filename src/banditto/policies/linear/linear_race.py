@@ -1,0 +1,195 @@
+"""What all linear policies share that compare arms batch by batch and play one arm at the end.
+
+A batch pulls the core set of the active arms in the proportions of its design. It ends in a test, in the final choice
+(a fresh batch, then argmax of value + lambda Gumbel with shared noise), or in one arm for good. Rows whose active sets
+are equal are worked on together. Linear algebra is done on the host, in a fixed order.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from banditto.chance.coins import Coins
+from banditto.core.arrays import BoolArray, FloatArray, IntArray, on_host
+from banditto.core.exact import integer
+from banditto.geometry.active_sets import FiniteField
+from banditto.policies.linear.contests import Trial, contest, field_of, trial, values_of
+from banditto.policies.linear.linear_policy import LinearPolicy, largest_reward
+
+
+class Step(NamedTuple):
+    """A test of at least `pulls` pulls; values must be exact to `precision`, or else the test is left out."""
+
+    pulls: int
+    precision: float
+
+
+class RaceState(NamedTuple):
+    """Arrays over replicates; `batch` counts from 1. A row tests, makes its final choice, or plays one arm for good."""
+
+    batch: int
+    active: BoolArray  # (R, K)
+    remaining: IntArray  # (R, 1): pulls left
+    testing: BoolArray  # (R, 1)
+    choosing: BoolArray  # (R, 1)
+    pulls: IntArray  # (R, K): the batch to come
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearRace(LinearPolicy, ABC):
+    """The frame; policies say how large a test is and who survives it."""
+
+    @abstractmethod
+    def _test(self, key: bytes, batch: int) -> Step | None:
+        """The test of an active set in a batch; None when there is none."""
+
+    @abstractmethod
+    def _uniforms(self, batch: int, coins: Coins) -> FloatArray:
+        """The coins of a batch's test (R, coins)."""
+
+    @abstractmethod
+    def _survivors(self, batch: int, values: FloatArray, coins: FloatArray) -> BoolArray:
+        """Who stays after a test; values are -inf for dropped arms."""
+
+    @property
+    @abstractmethod
+    def _final(self) -> tuple[int, int, float]:
+        """The final batch is a / b of what remains, and this share of rho is its choice's; 0: the printed last line."""
+
+    @property
+    def _field(self) -> FiniteField:
+        return field_of(self.actions)
+
+    @property
+    def _dimension(self) -> int:
+        """Of the span of all arms."""
+        design = self._field.design(self._field.whole)
+        return self.actions.dimension if design is None else design.dimension
+
+    @property
+    def _reach(self) -> float:
+        return largest_reward(self._rewards, self._centre)
+
+    def init(self, replicates: int) -> RaceState:
+        """All arms active, nothing spent."""
+        replicates = integer(replicates, "replicates", 1, 10**9)
+        active = np.ones((replicates, self.arms), dtype=np.bool_)
+        remaining = np.full((replicates, 1), self.horizon, dtype=np.int64)
+        return self._opened(1, active, remaining, np.ones((replicates, 1), dtype=np.bool_))
+
+    def plan(self, state: RaceState) -> IntArray | None:
+        """The core set of the active arms in the proportions of its design; in the end one arm."""
+        pulls: IntArray = on_host(state.pulls)
+        return pulls if pulls.any() else None
+
+    def decide(self, state: RaceState, totals: FloatArray, coins: Coins) -> RaceState:
+        """Compare the values of the batch's own totals; in the final batch choose."""
+        totals = on_host(totals)
+        state = RaceState(state.batch, *(on_host(part) for part in state[1:]))
+        active = state.active.copy()
+        spent = state.pulls.sum(axis=1, keepdims=True)
+        left = state.remaining - spent
+        going = left[:, 0] > 0
+        final_line = self._final[2] == 0.0  # the printed last line: argmax of the last estimate
+        uniforms = self._uniforms(state.batch, coins) if bool(np.any(state.testing)) else np.zeros((len(left), 1))
+        for group in self._field.groups(state.active, np.flatnonzero(state.testing[:, 0] & going)):
+            made = self._trial(group.key, state.batch)
+            assert made is not None
+            values = self._values(made, group.key, totals[group.rows])
+            stays = self._survivors(state.batch, values, uniforms[group.rows]) & (values > -np.inf)
+            if final_line:
+                stays = self._last_line(state.batch, stays, values, left[group.rows])
+            active[group.rows] = stays
+        choosing = np.flatnonzero(state.choosing[:, 0] & going)
+        if choosing.size:
+            gumbel = self._gumbel(state.batch, coins)
+            for group in self._field.groups(state.active, choosing):
+                for size, rows in _by_size(state.remaining, group.rows):
+                    made = self._final_plan(group.key, size)
+                    assert made is not None
+                    values = self._values(made, group.key, totals[rows])
+                    noisy = values + self._choice_scale(group.key, made) * gumbel[rows]
+                    active[rows] = np.arange(self.arms) == np.argmax(noisy, axis=1)[:, np.newaxis]
+        return self._opened(state.batch + 1, active, left, state.testing)
+
+    def _values(self, made: Trial, key: bytes, totals: FloatArray) -> FloatArray:
+        values = values_of(made, self._field, totals, self._centre)
+        return np.where(self._field.mask(key), values, -np.inf)
+
+    def _trial(self, key: bytes, batch: int) -> Trial | None:
+        """The test of an active set, if it is there and double precision suffices."""
+        step = self._test(key, batch)
+        if step is None or step.pulls > self.horizon:
+            return None
+        made = trial(self.actions, key, step.pulls, self._reach)
+        return made if made is not None and made.rounding <= step.precision else None
+
+    def _last_line(self, batch: int, stays: BoolArray, values: FloatArray, left: IntArray) -> BoolArray:
+        """Where no further test fits, the best of the survivors alone."""
+        best = np.argmax(np.where(stays, values, -np.inf), axis=1)[:, np.newaxis]
+        packed = np.packbits(stays, axis=1)
+        for row in range(len(stays)):
+            following = self._trial(packed[row].tobytes(), batch + 1)
+            if following is None or following.regression.total > left[row, 0]:
+                stays[row] = np.arange(self.arms) == best[row]
+        return stays
+
+    def _opened(self, batch: int, active: BoolArray, remaining: IntArray, testing: BoolArray) -> RaceState:
+        """The state with its next step settled: a test, the final batch, or one arm for good."""
+        rows = len(active)
+        pulls = np.zeros((rows, self.arms), dtype=np.int64)
+        tests, chooses = np.zeros((rows, 1), dtype=np.bool_), np.zeros((rows, 1), dtype=np.bool_)
+        several = active.sum(axis=1) > 1
+        for group in self._field.groups(active, np.flatnonzero(several & (remaining[:, 0] > 0))):
+            made = self._trial(group.key, batch)
+            fits = np.zeros(group.rows.size, dtype=np.bool_)
+            if made is not None:
+                fits = testing[group.rows, 0] & (made.regression.total <= remaining[group.rows, 0])
+                pulls[np.ix_(group.rows[fits], made.columns)] = made.regression.pulls
+                tests[group.rows[fits]] = True
+            for size, same in _by_size(remaining, group.rows[~fits]):
+                final = self._final_plan(group.key, size)
+                if final is not None:
+                    pulls[np.ix_(same, final.columns)] = final.regression.pulls
+                    chooses[same] = True
+        alone = np.flatnonzero(~tests[:, 0] & ~chooses[:, 0] & (remaining[:, 0] > 0))
+        pulls[alone, np.argmax(active[alone], axis=1)] = remaining[alone, 0]
+        return RaceState(batch, active, remaining, tests, chooses, pulls)
+
+    # -- the final choice -------------------------------------------------------------------------------------
+
+    def _final_plan(self, key: bytes, remaining: int) -> Trial | None:
+        """The final batch of a row with so much left; None when there is none."""
+        parts, of, share = self._final
+        found = contest(self.actions, key)
+        if share == 0.0 or found is None:
+            return None
+        wanted = parts * remaining // of - found.design.support  # shares are rounded up
+        if wanted < found.design.support:
+            return None
+        made = trial(self.actions, key, wanted, self._reach)
+        enough = made is not None and made.rounding <= 2.0**-26 * self.sigma * math.sqrt(made.spread)
+        return made if enough else None
+
+    def _choice_scale(self, key: bytes, made: Trial) -> float:
+        """lambda = sigma sqrt(spread) k / rho_F, k = min(sqrt(log(s)/2), sqrt(d/8)), for s = 2 also 1/sqrt(8)."""
+        survivors = self._field.size(key)
+        k = min(math.sqrt(math.log(survivors) / 2.0), math.sqrt(made.regression.dimension / 8.0))
+        if survivors == 2:
+            k = min(k, math.sqrt(1.0 / 8.0))
+        return self.sigma * math.sqrt(made.spread) * k / self._final[2]
+
+    def _gumbel(self, batch: int, coins: Coins) -> FloatArray:
+        u = np.concatenate([coins.uniform("choice", batch, arm) for arm in range(self.arms)], axis=1)
+        u = np.clip(u, 2.0**-54, 1.0 - 2.0**-53)  # finite noise
+        return np.asarray(-np.log(-np.log(u)))
+
+
+def _by_size(amounts: IntArray, rows: IntArray) -> list[tuple[int, IntArray]]:
+    """Rows by equal amounts (R, 1)."""
+    return [(int(size), rows[amounts[rows, 0] == size]) for size in np.unique(amounts[rows, 0])]

@@ -1,0 +1,250 @@
+"""Replicable least squares: an estimate of theta that two labs round alike.
+
+Paper    Esfandiari et al. 2023, Lemma 9 (replicable LSE).
+Symbols  as in `rounding`; delta: failure probability of the accuracy, epsilon: sup |<a, theta~ - theta>|
+Departs  - rounding="lattice" (beyond the paper) rounds the whole estimate to one cell of A_d*, in coordinates in which
+           noise is isotropic; the pulls do not depend on the size of the core set. docs/least-squares.md.
+         - rounding="grid" is the lemma's, a grid for each arm of the core set, with one change: arms are pulled in the
+           proportions of the design and the bound is Cauchy-Schwarz's, sqrt(g) instead of the printed 4 d + 1.
+         - constants="paper" is the lemma with its logarithms as its own proof needs them: every arm of a 2-approximate
+           core set equally often, rho/|C| and delta/|C| for each.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from banditto.chance.coins import Coins
+from banditto.core.arrays import FloatArray
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import Real, float_above, integer, open_unit, precise, real, written
+from banditto.core.rewards import RewardKind, Rewards
+from banditto.geometry.actions.finite import FiniteActions
+from banditto.geometry.design import Design, g_optimal_design
+from banditto.geometry.design.design_result import PullPlan
+from banditto.geometry.design.whitening import IllConditioned
+from banditto.geometry.regression import Regression
+from banditto.numbers.fixed_order import quadratic_forms
+from banditto.policies.linear.estimate_rounding import (
+    GridRounding,
+    LatticeRounding,
+    Rounding,
+    deviation,
+    error,
+    leverage_of,
+    pulls_for,
+)
+from banditto.policies.linear.linear_policy import checked_actions, largest_parameter, largest_reward, usual_centre
+from banditto.policies.policy import Guarantee
+from banditto.policies.shared.replicable_mean import samples_needed
+
+NEAR = 1e-9  # an estimate so near to another cell, in units of a cell, is reported as such
+
+
+class RoundedParameter(NamedTuple):
+    """`theta`, shared by two labs with probability 1 - rho; no action's value is off by more than `error`, which holds
+    with probability 1 - delta. `margin` is the distance to the nearest other cell, in units of a cell.
+    """
+
+    theta: tuple[float, ...]
+    error: float
+    guarantee: Guarantee
+    margin: float
+    near_boundary: bool
+    digest: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplicableLeastSquares:
+    """Lemma 9 of *Replicable Bandits* for these actions: a least-squares estimate that two labs round alike.
+
+    `rounding` is "lattice", ours, or "grid", the paper's; both are proved in docs/least-squares.md. `sigma`, `rewards`
+    and `centre` are what is known of the rewards: in [0, 1] by default, with mean `1/2 + <theta, a>`.
+
+    Examples:
+        >>> estimator = ReplicableLeastSquares(actions=[[1, 0], [0.6, 0.6], [0, 1]])
+        >>> estimator.pulls_needed(epsilon=0.1, rho=0.1, delta=0.01)
+        14270
+    """
+
+    actions: Any
+    rounding: Literal["lattice", "grid"] = "lattice"
+    sigma: float = 0.5
+    rewards: RewardKind | None = None
+    centre: float | None = None
+    accuracy: float = 0.01
+
+    def __post_init__(self) -> None:
+        kind, sigma = Rewards.of(self.rewards, self.sigma)
+        if self.rounding not in ("lattice", "grid"):
+            raise InvalidArgument("rounding", self.rounding, "'lattice' or 'grid'")
+        centre = usual_centre(Rewards(kind, sigma)) if self.centre is None else real(self.centre, "centre")
+        if abs(centre) > 1.0:
+            raise InvalidArgument("centre", self.centre, "a number from -1 to 1")
+        values = {"actions": checked_actions(self.actions), "rewards": kind, "sigma": sigma, "centre": centre}
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def _rewards(self) -> Rewards:
+        return Rewards.of(self.rewards, self.sigma)
+
+    @cached_property
+    def design(self) -> Design:
+        """Which arms to pull, and in which proportions."""
+        return g_optimal_design(self.actions, accuracy=self.accuracy)
+
+    def pulls_needed(self, epsilon: Real, rho: Real, delta: Real, constants: str = "certified") -> int:
+        """All pulls in the proportions of the design, so that no action's value is off by more than epsilon."""
+        width, share, failure = _positive(epsilon), open_unit(rho, "rho"), open_unit(delta, "delta")
+        if constants == "paper":
+            return self._paper_pulls(width, share, failure)
+        if constants != "certified":
+            raise InvalidArgument("constants", constants, "'certified' or 'paper'")
+        design = self.design
+        nu = self._deviation(design.dimension, failure)
+        found = pulls_for(self._rounding(design.dimension, design.support, share), design.g, nu, written(width))
+        if found is None:
+            raise InvalidArgument("epsilon", epsilon, "an accuracy that 10^18 pulls can reach")
+        return self.design.plan(found).total
+
+    def _paper_pulls(self, epsilon: float, rho: float, delta: float) -> int:
+        """|C| times the samples that each arm's rounded mean needs, by a 2-approximate design.
+
+        As the paper makes one (Appendix F): 2 d arms to start with, none of which is dropped, and g <= 2 d.
+        """
+        if 2.0 * delta >= rho:
+            raise InvalidArgument("delta", delta, f"below rho/2 = {rho / 2:g} with the paper's constants")
+        design = g_optimal_design(self.actions, accuracy=1.0)
+        fewest = 2 * design.dimension
+        if isinstance(self.actions, FiniteActions):
+            fewest = min(fewest, len(self.actions))
+        support = max(design.support, fewest)
+        each = samples_needed(
+            tau=epsilon / (2.0 * design.dimension) ** 0.5,
+            delta=delta / support,
+            rho=rho / support,
+            sigma=self.sigma,
+            rewards=self.rewards,
+            constants="paper",
+        )
+        return support * each
+
+    def plan(self, pulls: int) -> PullPlan:
+        """How often to pull each arm of `design`."""
+        return self.design.plan(pulls)
+
+    def fit(
+        self, data: Iterable[tuple[int, int, float]], *, rho: Real, delta: Real, coins: Coins, batch: int = 0
+    ) -> RoundedParameter:
+        """The rounded estimate of (arm, count, total) rows.
+
+        Arms count the actions, or for an infinite set the core set of `design`. Counts must be fixed beforehand and the
+        same in both labs; totals are what differs. `batch` addresses the coins of one experiment.
+        """
+        share, failure = open_unit(rho, "rho"), open_unit(delta, "delta")
+        if not isinstance(coins, Coins):
+            raise InvalidArgument("coins", coins, "the coins that both labs share, such as Coins(seed)")
+        batch = integer(batch, "batch", 0, 10**9)
+        arms, counts, totals = self._checked(data)
+        try:
+            features, core, g = self._leverage(arms, counts)
+            regression = Regression.of(core, counts)
+        except IllConditioned:
+            raise InvalidArgument("data", "counts that are too uneven for double precision", "other counts") from None
+        leverage = leverage_of(g, regression.total)
+        rounding = self._rounding(regression.dimension, len(arms), share)
+        assert self.centre is not None
+        largest = largest_parameter(self._rewards, self.centre)
+        reach = largest_reward(self._rewards, self.centre)
+        uniforms = np.concatenate([coins.uniform(rounding.purpose, batch, k) for k in range(rounding.coins)], axis=1)
+        row = np.array([totals])
+        found = rounding.rounded(regression, row, self.centre, leverage, uniforms[:1])
+        theta = np.zeros(self.actions.dimension)
+        theta[list(features)] = found.theta[0]
+        with precise():
+            nu = self._deviation(regression.dimension, failure)
+            off = error(rounding, leverage, nu) + Decimal(regression.bias(g, largest))
+        margin = float(found.margins[0])
+        return RoundedParameter(
+            tuple(theta.tolist()),
+            float_above(off),
+            Guarantee.of(rounding.terms(regression, leverage, reach), share),
+            margin,
+            margin < NEAR,
+            hashlib.sha256(",".join(value.hex() for value in theta.tolist()).encode()).hexdigest(),
+        )
+
+    def _rounding(self, dimension: int, support: int, rho: float) -> Rounding:
+        if self.rounding == "grid":
+            return GridRounding(support, self._rewards, rho)
+        return LatticeRounding(dimension, self._rewards, rho)
+
+    def _deviation(self, dimension: int, delta: float) -> Decimal:
+        count = len(self.actions) if isinstance(self.actions, FiniteActions) else None
+        with precise():
+            return deviation(dimension, -written(delta).ln(), count)
+
+    def _checked(self, data: Iterable[tuple[int, int, float]]) -> tuple[list[int], list[int], list[float]]:
+        allowed = "rows (arm, count, total)"
+        if isinstance(data, str) or not isinstance(data, Iterable):
+            raise InvalidArgument("data", data, allowed)
+        most = len(self.actions) if isinstance(self.actions, FiniteActions) else self.design.support
+        rows: dict[int, tuple[int, float]] = {}
+        for row in data:
+            if not isinstance(row, tuple | list | np.ndarray) or len(row) != 3:
+                raise InvalidArgument("data", row, allowed)
+            arm = integer(row[0], "arm", 0, most - 1)
+            if arm in rows:
+                raise InvalidArgument("data", f"arm {arm} more than once", "one row for each arm")
+            count, total = integer(row[1], "count", 1, 10**15), real(row[2], "total")
+            if self._rewards.kind == "bounded" and not 0.0 <= total <= count:
+                raise InvalidArgument("total", row[2], f"from 0 to {count}, a sum of so many rewards in [0, 1]")
+            rows[arm] = count, total
+        if not rows:
+            raise InvalidArgument("data", "no rows", allowed)
+        arms = sorted(rows)  # the order of rows must not matter
+        return arms, [rows[arm][0] for arm in arms], [rows[arm][1] for arm in arms]
+
+    def _leverage(self, arms: list[int], counts: list[int]) -> tuple[tuple[int, ...], FloatArray, float]:
+        """Features, core set and g of these counts; raises where an action is not in the span of those with data."""
+        actions = self.actions
+        if not isinstance(actions, FiniteActions):
+            if len(arms) != self.design.support:
+                raise InvalidArgument("data", f"{len(arms)} arms", f"all {self.design.support} of the core set")
+            features = self.design.features
+            core = np.array([self.design.actions[arm] for arm in arms])[:, list(features)].T
+            return features, np.ascontiguousarray(core), self.design.certify(counts)
+        points = actions.to_array()
+        span = g_optimal_design(actions.kept(arms), accuracy=1000.0)
+        unseen = _outside(points, np.array(span.actions))
+        if unseen:
+            names = ", ".join(str(arm) for arm in unseen[:5]) + (", ..." if len(unseen) > 5 else "")
+            given = f"data that says nothing about action {names}"
+            raise InvalidArgument("data", given, "arms with data that span all actions")
+        features = span.features
+        seen = np.ascontiguousarray(points[:, list(features)].T)
+        regression = Regression.of(np.ascontiguousarray(seen[:, arms]), counts)
+        forms = quadratic_forms(seen, regression.factor)
+        return features, regression.core, float(np.max(forms)) * (1.0 + 2.0**-20)
+
+
+def _outside(points: FloatArray, spanning: FloatArray) -> list[int]:
+    """The actions that are not in the span of the given ones."""
+    basis = np.linalg.qr(spanning.T)[0]  # which actions are named in an error need not be the same to the last bit
+    rest = points - (points @ basis) @ basis.T
+    return [int(arm) for arm in np.flatnonzero(np.max(np.abs(rest), axis=1) > 1e-4)]
+
+
+def _positive(value: Real) -> float:
+    number = real(value, "epsilon", "a number above 0")
+    if not number > 0.0:
+        raise InvalidArgument("epsilon", value, "a number above 0")
+    return number

@@ -1,0 +1,120 @@
+"""Algorithm 3 on a net of an infinite action set of one or two dimensions: the naive way, to be compared with.
+
+Paper    Esfandiari et al. 2023, Corollary 12 (Appendix D).
+Symbols  d: dimension, T: horizon, K: actions of the net
+Departs  - The net's radius is T^(-1/(4d+2)) as printed; the paper bounds its size by (3T)^(d/(4d+2)), the covering
+           argument by 3^d T^(d/(4d+2)). Ours is a grid of strips, as large as it needs to be.
+         - The rest is LinearThreshold with either constants. It loses to LeastSquaresRounding because its blow-up grows
+           with K^2, and because the best action of the net is not the best of the set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from banditto.chance.coins import Coins
+from banditto.core.arrays import FloatArray, IntArray
+from banditto.core.errors import InvalidArgument
+from banditto.core.horizons import MOST_ARMS
+from banditto.core.protocol import Plain, Protocol
+from banditto.geometry.actions.finite import FiniteActions
+from banditto.geometry.actions.nets import net
+from banditto.policies.linear.linear_policy import LinearPolicy, checked_actions
+from banditto.policies.linear_threshold.linear_threshold import LinearThreshold
+from banditto.policies.policy import Description, Guarantee
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetThreshold(LinearPolicy):
+    """Corollary 12 of *Replicable Bandits*: `LinearThreshold` on a net of an action set of at most two dimensions.
+
+    It is there to be compared with; docs/net-threshold.md says why it loses. `inner` is the policy on the net, `points`
+    (action, feature) are the net.
+    """
+
+    inner: LinearThreshold = field(init=False, repr=False)
+    net: FiniteActions = field(init=False, repr=False)
+    points: FloatArray = field(init=False, repr=False, compare=False)
+
+    name: ClassVar[str] = "net-threshold"
+    decision_version: ClassVar[int] = 1
+    needs_finite: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        self._check()
+        self._set(inner=LinearThreshold(actions=self.net, **self._common()))
+
+    def _check(self) -> None:
+        actions = checked_actions(self.actions)
+        if isinstance(actions, FiniteActions):
+            raise InvalidArgument("actions", "finitely many actions", "an action set; linear-threshold is for those")
+        super().__post_init__()
+        exponent = 4 * actions.dimension + 2
+        points = net(actions, self.horizon ** (-1.0 / exponent))
+        if not 2 <= len(points) <= MOST_ARMS:
+            allowed = f"a horizon for which the net has 2 to {MOST_ARMS} actions"
+            raise InvalidArgument("horizon", f"{self.horizon}, with a net of {len(points)} actions", allowed)
+        made = FiniteActions.fine(points)  # what is pulled is what is learnt from
+        self._set(net=made, points=made.to_array(), arms=len(points))
+
+    def _checked_arms(self) -> int:
+        return 0
+
+    def _common(self) -> dict[str, Any]:
+        names = ("horizon", "rho", "constants", "sigma", "rewards", "centre")
+        return {name: getattr(self, name) for name in names}
+
+    def init(self, replicates: int) -> Any:
+        """All actions of the net active."""
+        return self.inner.init(replicates)
+
+    def plan(self, state: Any) -> IntArray | None:
+        """Pulls of the net's actions."""
+        return self.inner.plan(state)
+
+    def places(self, state: Any) -> FloatArray:
+        """The net, the same for every replicate."""
+        return self.points[np.newaxis]
+
+    def decide(self, state: Any, totals: FloatArray, coins: Coins) -> Any:
+        """As `LinearThreshold` does."""
+        return self.inner.decide(state, totals, coins)
+
+    def relaxed(self, nominal: float) -> NetThreshold:
+        """The net's policy with the constants of a larger rho."""
+        other = super().relaxed(nominal)
+        other.inner._set(rho=self.rho, constants=other.constants)
+        return other
+
+    def guarantee(self) -> Guarantee:
+        """That of `LinearThreshold` with as many arms as the net has actions."""
+        return self.inner.guarantee()
+
+    def minimum_horizon(self) -> int | None:
+        """About: of the net that this horizon has."""
+        return self.inner.minimum_horizon()
+
+    def describe(self) -> Description:
+        """The net, and the batches."""
+        made = self.inner.describe()
+        radius = self.horizon ** (-1.0 / (4 * self.actions.dimension + 2))
+        facts = {**made.facts, **self._facts(), "net": f"{self.arms} actions, radius {radius:.4g}"}
+        return Description(facts, made.header, made.rows)
+
+    def resolved(self) -> Mapping[str, Plain]:
+        """The constants of `LinearThreshold` on the net."""
+        return self.inner.resolved()
+
+    @classmethod
+    def from_protocol(cls, protocol: Protocol) -> NetThreshold:
+        """The policy that decides by a protocol's resolved constants; the net is made again."""
+        policy = object.__new__(cls)
+        policy._set(**cls._arguments(replace(protocol, arms=0)))
+        policy._check()
+        arguments = {"actions": policy.net} | policy._common()
+        policy._set(inner=LinearThreshold.with_schedule(arguments, protocol.resolved))
+        return policy

@@ -1,0 +1,1 @@
+"""MeanRounding, the paper's Algorithm 1, beside its constants."""

@@ -1,0 +1,1 @@
+"""RandomThreshold, the paper's Algorithm 2, beside its constants."""
