@@ -17,8 +17,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import banditto as bd
 from banditto.core.errors import InvalidArgument
 from banditto.engine import batched
+from banditto.engine.backend import Backend, machine_of
 from banditto.engine.blocks import run_pairs
-from banditto.engine.machines import Backend, machine_of
 from banditto.engine.pairs import PAIRS_PER_BLOCK, PAIRS_PER_DEVICE_BLOCK, Study, study_of
 from benchmarks.batched_engine import MEANS, Recorder
 from benchmarks.measure import alternating, line

@@ -21,10 +21,10 @@ import pytest
 import banditto as bd
 from banditto.core.errors import InvalidArgument, MissingExtra, WorkerError
 from banditto.core.provenance import fingerprint
-from banditto.engine import cluster as opening
+from banditto.engine import dask_cluster as opening
 from banditto.engine.blocks import run_pairs
+from banditto.engine.dask_executor import ClusterExecutor
 from banditto.engine.pairs import PairCounts, Study, study_of
-from banditto.engine.remote import ClusterExecutor
 from tests.dask_cluster import LocalDask, local_dask
 
 WORLD = bd.Bernoulli([0.5, 0.72, 0.6])
@@ -223,7 +223,7 @@ def test_other_software_on_a_worker_is_refused(dask: LocalDask, monkeypatch: pyt
             opened(dask.address)
     monkeypatch.undo()
     with bd.cluster(dask.address) as workers:  # whoever joins later is found by the first task
-        monkeypatch.setattr("banditto.engine.remote.fingerprint", lambda: here | {"numpy": "1.0"})
+        monkeypatch.setattr("banditto.engine.dask_executor.fingerprint", lambda: here | {"numpy": "1.0"})
         with pytest.raises(WorkerError, match="^numpy is .* on a worker that joined and 1.0 here"):
             run_pairs(study(), 5000, executor=workers)
 

@@ -17,8 +17,8 @@ import banditto as bd
 from banditto.chance.coins import Coins
 from banditto.chance.noise import Noise
 from banditto.core.errors import InvalidArgument, ShortHorizonWarning
+from banditto.engine.backend import HOST, Machine, machine_of
 from banditto.engine.blocks import run_pairs
-from banditto.engine.machines import HOST, Machine, machine_of
 from banditto.engine.pairs import study_of
 from banditto.problems.environment import Environment
 from banditto.testing.environments import MACHINE_CHECKS

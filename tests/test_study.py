@@ -13,8 +13,8 @@ import pytest
 
 import banditto as bd
 from banditto.core.errors import InvalidArgument, MissingExtra
-from banditto.engine.curves import regret_curve, regrets_at
 from banditto.engine.pairs import study_of
+from banditto.engine.regret_curves import regret_curve, regrets_at
 from banditto.study import HEADER, power_of_ten
 from banditto.study_file import PolicyLine, StudyFile
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         WorkerError,
     )
     from banditto.core.protocol import Protocol
-    from banditto.engine.cluster import cluster
+    from banditto.engine.dask_cluster import cluster
     from banditto.engine.replaying import replay
     from banditto.engine.replays import Replay
     from banditto.engine.watching import watch_pair
@@ -78,7 +78,7 @@ _PLACES = {
     "WorkerError": "banditto.core.errors",
     "calibrate": "banditto.calibration",
     "certify": "banditto.certification",
-    "cluster": "banditto.engine.cluster",
+    "cluster": "banditto.engine.dask_cluster",
     "compare": "banditto.study",
     "g_optimal_design": "banditto.geometry.design",
     "net": "banditto.geometry.actions.nets",

@@ -20,7 +20,7 @@ from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer
 from banditto.core.protocol import Protocol
 from banditto.core.text import html_table, text_table
-from banditto.engine.workers import shared_workers
+from banditto.engine.pool import shared_workers
 from banditto.policies.catalogue import protocol_of
 from banditto.policies.policy import AnyPolicy, Policy
 from banditto.policies.shared.replicable import CALIBRATED, Replicable, without_warnings

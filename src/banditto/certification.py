@@ -23,9 +23,9 @@ from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, open_unit
 from banditto.core.protocol import Protocol
 from banditto.core.text import html_table, short, text_table
+from banditto.engine.backend import Backend
 from banditto.engine.blocks import Progress, block_size, run_pairs
 from banditto.engine.ledger import Ledger
-from banditto.engine.machines import Backend
 from banditto.engine.pairs import Moments, PairCounts, Study, study_of
 from banditto.numbers.confidence_sequence import ConfidenceSequence
 from banditto.numbers.intervals import MOST_PAIRS, clopper_pearson, pairs_to_settle

@@ -21,10 +21,10 @@ from banditto.core.errors import InvalidArgument, MissingExtra
 from banditto.core.exact import integer, open_unit
 from banditto.core.horizons import LONGEST_ROUND_HORIZON, SHORTEST_HORIZON
 from banditto.core.text import html_table, text_table
-from banditto.engine.curves import Curve, regret_curve
 from banditto.engine.pairs import Study, study_of
+from banditto.engine.pool import shared_workers, submitted
+from banditto.engine.regret_curves import Curve, regret_curve
 from banditto.engine.watching import PairView, watch_pair
-from banditto.engine.workers import shared_workers, submitted
 from banditto.numbers.intervals import MOST_PAIRS
 from banditto.policies.catalogue import protocol_of
 from banditto.policies.policy import AnyPolicy, BatchedPolicy, Policy, RoundPolicy

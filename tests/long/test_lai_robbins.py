@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import banditto as bd
-from banditto.engine import curves
+from banditto.engine import regret_curves as curves
 from banditto.engine.pairs import study_of
 
 MEANS = (0.5, 0.7)

@@ -19,7 +19,7 @@ from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, open_unit, real
 from banditto.core.rewards import RewardKind
 from banditto.core.text import html_table, text_table
-from banditto.engine.workers import shared_workers
+from banditto.engine.pool import shared_workers
 from banditto.numbers.intervals import MOST_PAIRS
 from banditto.policies.catalogue import rewards_of
 from banditto.policies.policy import Acting, AnyPolicy, BatchedPolicy, RoundPolicy

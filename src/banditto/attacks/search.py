@@ -16,7 +16,7 @@ from banditto.chance.coins import Coins, address_key
 from banditto.core.errors import WorkerError
 from banditto.engine.counting import count_differing
 from banditto.engine.pairs import Study, study_of
-from banditto.engine.workers import WORKER_DIED, submitted
+from banditto.engine.pool import WORKER_DIED, submitted
 from banditto.policies.policy import BatchedPolicy
 from banditto.problems.environment import Environment
 

@@ -28,7 +28,7 @@ class Workers(NamedTuple):
         if cluster is None:
             text = (os.environ.get("BANDITTO_JOBS") or "1") if jobs is None else jobs
             return cls(parameters.count(text, "jobs"), None)
-        from banditto.engine.cluster import checked_address
+        from banditto.engine.dask_cluster import checked_address
 
         if jobs is not None:
             raise InvalidArgument("jobs", jobs, "none, because the workers of --cluster do the work")
@@ -40,7 +40,7 @@ class Workers(NamedTuple):
         if self.address is None:
             yield None
             return
-        from banditto.engine.cluster import cluster
+        from banditto.engine.dask_cluster import cluster
 
         with cluster(self.address) as executor:
             yield executor

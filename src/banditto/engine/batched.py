@@ -15,7 +15,7 @@ from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray, IntArray, namespace, taken
 from banditto.core.errors import ContractError
 from banditto.core.trajectory import Run, Trajectory
-from banditto.engine.machines import HOST, Machine, machine_of
+from banditto.engine.backend import HOST, Machine, machine_of
 from banditto.engine.pairs import PairCounts, Study, pairs_per_block, pseudo_regret
 from banditto.policies.policy import BatchedPolicy
 from banditto.problems.environment import Environment

@@ -14,10 +14,11 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor
 from typing import NamedTuple
 
 from banditto.core.errors import WorkerError
-from banditto.engine import batched, placed
+from banditto.engine import batched
+from banditto.engine import infinite as placed
 from banditto.engine.ledger import Ledger
 from banditto.engine.pairs import PAIRS_PER_ROUND_BLOCK, PairCounts, Study, is_placed, pairs_per_block
-from banditto.engine.workers import WORKER_DIED, Parts, Played, Share, Workers, workers_for
+from banditto.engine.pool import WORKER_DIED, Parts, Played, Share, Workers, workers_for
 from banditto.policies.policy import PlacedPolicy, RoundPolicy
 
 logger = logging.getLogger(__name__)

@@ -11,7 +11,8 @@ import numpy as np
 from banditto.chance.coins import Coins
 from banditto.chance.noise import Noise
 from banditto.core.errors import InvalidArgument
-from banditto.engine import batched, placed
+from banditto.engine import batched
+from banditto.engine import infinite as placed
 from banditto.engine.pairs import Study, is_placed
 from banditto.policies.policy import PlacedPolicy, RoundPolicy
 from banditto.problems.environment import LinearEnvironment

@@ -13,7 +13,7 @@ from banditto.core.arrays import FloatArray, IntArray, namespace
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer
 from banditto.core.horizons import LONGEST_HORIZON, LONGEST_ROUND_HORIZON, checked_arms, checked_horizon
-from banditto.engine.machines import Backend, check_machine
+from banditto.engine.backend import Backend, check_machine
 from banditto.policies.policy import Acting, AnyPolicy, PlacedPolicy, Policy, RoundPolicy
 from banditto.problems.environment import Environment, LinearEnvironment
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from banditto.core.arrays import IntArray
 from banditto.core.exact import integer
-from banditto.engine import batched, placed
+from banditto.engine import batched
+from banditto.engine import infinite as placed
 from banditto.engine.pairs import is_placed, study_of
 from banditto.policies.policy import AnyPolicy, PlacedPolicy, RoundPolicy
 from banditto.problems.environment import Environment

@@ -13,7 +13,8 @@ import numpy as np
 from banditto.chance.coins import Coins, address_key
 from banditto.chance.noise import Noise
 from banditto.core.arrays import BoolArray, FloatArray
-from banditto.engine import batched, placed
+from banditto.engine import batched
+from banditto.engine import infinite as placed
 from banditto.engine.pairs import gaps, is_placed, pseudo_regret, study_of
 from banditto.policies.policy import BatchedPolicy, PlacedPolicy
 from banditto.problems.environment import Environment, LinearEnvironment

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from banditto.core.arrays import FloatArray, IntArray
-from banditto.engine.machines import HOST, Machine
+from banditto.engine.backend import HOST, Machine
 from banditto.problems.environment import Environment
 from banditto.testing.statistics import assert_moments
 

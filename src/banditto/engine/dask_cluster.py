@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from banditto.core.errors import InvalidArgument, MissingExtra, WorkerError
 from banditto.core.exact import real
 from banditto.core.provenance import fingerprint, mismatch
-from banditto.engine.remote import ClusterExecutor
+from banditto.engine.dask_executor import ClusterExecutor
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from banditto.core.arrays import FloatArray, IntArray
-from banditto.engine import batched, placed
+from banditto.engine import batched
+from banditto.engine import infinite as placed
 from banditto.engine.pairs import Study, gaps, is_placed, pairs_per_block, pseudo_regret
 from banditto.policies.policy import BatchedPolicy, PlacedPolicy, RoundPolicy
 from banditto.problems.environment import LinearEnvironment
