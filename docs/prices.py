@@ -9,9 +9,9 @@ from pathlib import Path
 from benchmarks import certified
 
 import banditto as bd
-from banditto.planning.curves import RHOS, CurvePoint, price_curves
-from banditto.planning.plans import asked
-from banditto.planning.rehearsal import rehearse
+from banditto.measure.plan.plans import asked
+from banditto.measure.plan.price_curves import RHOS, CurvePoint, price_curves
+from banditto.measure.plan.rehearsal import rehearse
 from banditto.report.prices import price_figure
 from banditto.report.style import LOOKS, as_png, drawn_in
 

@@ -113,7 +113,7 @@ def test_layers_are_kept(copy: Path) -> None:
     broken = lint()
     module.write_text(kept, encoding="utf-8")
     assert broken.returncode == 1  # so it was this copy that was looked at
-    assert "banditto.policies.rounded_commit -> banditto.certification" in broken.stdout
+    assert "banditto.policies.rounded_commit -> banditto.measure.certify" in broken.stdout
 
 
 def test_the_command_line_knows_it(copy: Path) -> None:

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 import banditto as bd
-from banditto.attacks.arm_spaces import ArmSpace
-from banditto.attacks.attacking import space_of
-from banditto.attacks.linear_spaces import LinearSpace
-from banditto.attacks.search import Seen, _Hunt
-from banditto.attacks.windows import windows_of
 from banditto.core.rewards import Rewards
 from banditto.engine.blocks import run_pairs
 from banditto.engine.counting import count_differing
 from banditto.engine.pairs import pairs_per_block, study_of
 from banditto.geometry.actions.choosing import spread_actions
+from banditto.measure.attack.arm_spaces import ArmSpace
+from banditto.measure.attack.attacking import space_of
+from banditto.measure.attack.linear_spaces import LinearSpace
+from banditto.measure.attack.search import Seen, _Hunt
+from banditto.measure.attack.undecided_windows import windows_of
 from banditto.policies.catalogue import blank_environment, rewards_of
 from banditto.problems.environment import LinearEnvironment
 from banditto.problems.environments.linear_rewards import LinearBernoulli
@@ -189,7 +189,7 @@ def test_no_look_at_an_instance_uses_coins_of_an_earlier_one(monkeypatch: pytest
         noises.add((study.noise_seed, group))
         return 0
 
-    monkeypatch.setattr("banditto.attacks.search.count_differing", watched)
+    monkeypatch.setattr("banditto.measure.attack.search.count_differing", watched)
     policy = POLICIES["certified-elimination"]
     hunt = _Hunt(policy, space_of(policy), 1, None, lambda done: None)
     looked = hunt.look([(0.4, 0.5, 0.6)], 98)

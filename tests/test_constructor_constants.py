@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import banditto as bd
-from banditto.doctor.golden import CASES, stored_protocol
+from banditto.measure.golden import CASES, stored_protocol
 from banditto.policies.catalogue import policy_of, protocol_of
 
 GRID = [[x / 9, y / 9, 0.5] for x in (-5, -2, 3) for y in (-4, 1, 5)]

@@ -23,12 +23,12 @@ import banditto as bd
 from banditto import policies
 from banditto.chance.coins import Coins
 from banditto.core.exact import first_true
+from banditto.measure.study_file import StudyFile
 from banditto.numbers import confidence_sequence as sequences
 from banditto.numbers import intervals
 from banditto.policies import baselines
 from banditto.policies.shared import confidence
 from banditto.problems import environments
-from banditto.study_file import StudyFile
 
 ROOT = Path(__file__).parent.parent
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]

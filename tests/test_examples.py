@@ -17,8 +17,8 @@ from scipy.special import bdtrc
 
 import banditto as bd
 from banditto.engine.watching import PairView
+from banditto.measure.study_file import StudyFile
 from banditto.report.ribbons import ribbon_figure, save_ribbons
-from banditto.study_file import StudyFile
 from banditto.testing import BATCHED_CHECKS
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

@@ -1,6 +1,6 @@
 """Golden digests: coins, plans and decisions from recorded totals, the same on every machine and in every process.
 
-They never cover NumPy's samplers. `python -m banditto.doctor.golden` prints them, in tests/long under another
+They never cover NumPy's samplers. `python -m banditto.measure.golden` prints them, in tests/long under another
 NumPy too. If one of these changes, decisions have changed: raise `decision_version`.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from numpy import show_config
 
-from banditto.doctor.golden import digests, expected
+from banditto.measure.golden import digests, expected
 
 HERE = Path(__file__).parent
 # all that NumPy dispatches on this machine beyond its baseline: no AVX, no fused multiply-add
@@ -40,7 +40,7 @@ def test_in_this_process() -> None:
 )
 def test_in_other_processes(variables: dict[str, str]) -> None:
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "banditto.doctor.golden"],
+        [sys.executable, "-W", "ignore", "-m", "banditto.measure.golden"],
         capture_output=True,
         text=True,
         env=os.environ | variables,

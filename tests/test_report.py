@@ -19,12 +19,12 @@ from matplotlib.image import imread
 
 import banditto as bd
 from banditto.core.provenance import provenance
+from banditto.measure.compare import Comparison
+from banditto.measure.study_file import StudyFile
 from banditto.report.figures import divergence_figure, guarantee_figure
 from banditto.report.ribbons import OTHERS, arm_colours, ribbon_figure
 from banditto.report.style import LOOKS, drawn_in
 from banditto.report.writing import drawn_files, raw_files
-from banditto.study import Comparison
-from banditto.study_file import StudyFile
 
 NASTY = "<script>alert(\"x\")</script> & $x$ 'q'"
 

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 import banditto as bd
-from banditto.certification import Regret
 from banditto.chance.coins import Coins
 from banditto.core.schedule import Batch, Schedule
+from banditto.measure.certify import Regret
 from banditto.policies.shared.replicable_mean import RoundedMean, replicable_mean, samples_needed
 from banditto.reproduction import growth, mean_estimation, prices, printed, rivals, undecided, warm_up
 from banditto.reproduction.arms import FIRST, GROWING, SECOND

@@ -15,8 +15,8 @@ import banditto as bd
 from banditto.core.errors import InvalidArgument, MissingExtra
 from banditto.engine.pairs import study_of
 from banditto.engine.regret_curves import regret_curve, regrets_at
-from banditto.study import HEADER, power_of_ten
-from banditto.study_file import PolicyLine, StudyFile
+from banditto.measure.compare import HEADER, power_of_ten
+from banditto.measure.study_file import PolicyLine, StudyFile
 
 WORLD = bd.Bernoulli([0.3, 0.9, 0.6])
 THRESHOLD = bd.RandomThreshold(arms=3, horizon=10**7, rho=0.2)
@@ -42,7 +42,7 @@ def test_rows_are_the_certificates_of_each_policy_alone() -> None:
     ],
 )
 def test_a_budget_of_rounds_is_kept(horizon: int, pairs: int, rounds: int, length: int, share: int) -> None:
-    from banditto.study import _allotment
+    from banditto.measure.compare import _allotment
 
     assert _allotment(bd.UCB1(), WORLD, horizon, pairs, rounds) == (length, share)
     assert 2 * length * share <= rounds
@@ -253,7 +253,7 @@ def test_files_of_arms_are_looked_for_beside_the_study(tmp_path: Path) -> None:
 
 
 def test_the_documented_study_is_a_study(tmp_path: Path) -> None:
-    from banditto import study_file
+    from banditto.measure import study_file
 
     text = "\n".join(line[4:] for line in str(study_file.__doc__).splitlines() if line.startswith("    "))
     import tomllib

@@ -16,9 +16,6 @@ from banditto.problems import environments
 from banditto.version import __version__
 
 if TYPE_CHECKING:
-    from banditto.attacks import Attack, attack
-    from banditto.calibration import Calibration, calibrate
-    from banditto.certification import Certificate, certify
     from banditto.chance.coins import Coins
     from banditto.core.errors import (
         BandittoError,
@@ -31,8 +28,6 @@ if TYPE_CHECKING:
     )
     from banditto.core.protocol import Protocol
     from banditto.engine.dask_cluster import cluster
-    from banditto.engine.replaying import replay
-    from banditto.engine.replays import Replay
     from banditto.engine.watching import watch_pair
     from banditto.geometry.actions import *
     from banditto.geometry.actions.nets import net
@@ -42,7 +37,13 @@ if TYPE_CHECKING:
     from banditto.live.registration import Registration
     from banditto.live.replication import replicate
     from banditto.live.verification import verify
-    from banditto.planning import TrialPlan, plan
+    from banditto.measure.attack import Attack, attack
+    from banditto.measure.calibrate import Calibration, calibrate
+    from banditto.measure.certify import Certificate, certify
+    from banditto.measure.compare import Comparison, compare
+    from banditto.measure.plan import TrialPlan, plan
+    from banditto.measure.replay import replay
+    from banditto.measure.replay_result import Replay
     from banditto.policies import *
     from banditto.policies.baselines import *
     from banditto.policies.catalogue import policy_of, protocol_of
@@ -52,17 +53,16 @@ if TYPE_CHECKING:
     from banditto.problems.environments import *
     from banditto.problems.logs import RewardLog
     from banditto.reproduction import Reproduction, reproduce
-    from banditto.study import Comparison, compare
 
 _PLACES = {
     "ActionSet": "banditto.geometry.actions.sets",
-    "Attack": "banditto.attacks",
-    "attack": "banditto.attacks",
+    "Attack": "banditto.measure.attack",
+    "attack": "banditto.measure.attack",
     "BandittoError": "banditto.core.errors",
-    "Calibration": "banditto.calibration",
-    "Certificate": "banditto.certification",
+    "Calibration": "banditto.measure.calibrate",
+    "Certificate": "banditto.measure.certify",
     "Coins": "banditto.chance.coins",
-    "Comparison": "banditto.study",
+    "Comparison": "banditto.measure.compare",
     "ConflictError": "banditto.core.errors",
     "ContractError": "banditto.core.errors",
     "Design": "banditto.geometry.design",
@@ -74,21 +74,21 @@ _PLACES = {
     "Registration": "banditto.live.registration",
     "Reproduction": "banditto.reproduction",
     "ShortHorizonWarning": "banditto.core.errors",
-    "TrialPlan": "banditto.planning",
+    "TrialPlan": "banditto.measure.plan",
     "WorkerError": "banditto.core.errors",
-    "calibrate": "banditto.calibration",
-    "certify": "banditto.certification",
+    "calibrate": "banditto.measure.calibrate",
+    "certify": "banditto.measure.certify",
     "cluster": "banditto.engine.dask_cluster",
-    "compare": "banditto.study",
+    "compare": "banditto.measure.compare",
     "g_optimal_design": "banditto.geometry.design",
     "net": "banditto.geometry.actions.nets",
-    "Replay": "banditto.engine.replays",
+    "Replay": "banditto.measure.replay_result",
     "ReplicableLeastSquares": "banditto.policies.linear.replicable_least_squares",
     "RewardLog": "banditto.problems.logs",
-    "plan": "banditto.planning",
+    "plan": "banditto.measure.plan",
     "policy_of": "banditto.policies.catalogue",
     "protocol_of": "banditto.policies.catalogue",
-    "replay": "banditto.engine.replaying",
+    "replay": "banditto.measure.replay",
     "replicable_mean": "banditto.policies.shared.replicable_mean",
     "replicate": "banditto.live.replication",
     "reproduce": "banditto.reproduction",

@@ -13,13 +13,13 @@ import pytest
 import sqlalchemy as sql
 
 from banditto.core.errors import InvalidArgument
-from banditto.doctor.checking import examine
 from banditto.live import connecting
 from banditto.live.connecting import StoreError, engine_of
 from banditto.live.experiment import Experiment
 from banditto.live.exporting import export, read_log
 from banditto.live.replication import replicate
 from banditto.live.verification import verify
+from banditto.report.self_test import examine
 from tests.live.servers import PostgresServer
 from tests.live.worlds import finish, small
 

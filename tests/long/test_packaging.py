@@ -67,7 +67,7 @@ def test_the_oldest_allowed_libraries_decide_alike(tmp_path: Path) -> None:
     binaries = environment(tmp_path / "venv")
     run(binaries / "pip", "install", "--quiet", *oldest, ROOT, cwd=tmp_path)
     golden = json.loads((ROOT / "src" / "banditto" / "doctor" / "golden.json").read_text())
-    assert json.loads(run(binaries / "python", "-W", "ignore", "-m", "banditto.doctor.golden", cwd=tmp_path)) == golden
+    assert json.loads(run(binaries / "python", "-W", "ignore", "-m", "banditto.measure.golden", cwd=tmp_path)) == golden
     designs = json.loads((ROOT / "tests" / "golden_designs.json").read_text())
     assert (
         json.loads(run(binaries / "python", "-W", "ignore", ROOT / "tests" / "design_digests.py", cwd=tmp_path))

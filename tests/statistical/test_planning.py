@@ -15,8 +15,8 @@ import pytest
 from scipy.special import betainc
 
 import banditto as bd
+from banditto.measure.plan.rehearsal import rehearse
 from banditto.numbers.intervals import upper_limit
-from banditto.planning.rehearsal import rehearse
 
 FRESH, EXECUTIONS, LEVEL = 777, 8192, 1e-6
 PLANS: list[dict[str, Any]] = [

@@ -66,7 +66,7 @@ def attack(
         problem = blank_problem(policy, world, horizon, rho, seed, gap)
     if not quiet and not as_json:
         print_warnings(warnings)
-    from banditto.attacks import attacking  # numerical libraries are loaded once there is work for them
+    from banditto.measure.attack import attacking  # numerical libraries are loaded once there is work for them
 
     with output_directory(parameters.folder(out), FILES) as folder:
         try:

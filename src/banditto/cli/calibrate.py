@@ -52,7 +52,7 @@ def calibrate(
         problem = blank_problem(policy, world, horizon, rho, seed, gap)
     if not quiet and not as_json:
         print_warnings(warnings)
-    from banditto import calibration  # numerical libraries are loaded once there is work for them
+    from banditto.measure import calibrate as calibration  # numerical libraries are loaded once there is work for them
 
     with (
         collected_warnings(),

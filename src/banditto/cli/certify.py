@@ -74,7 +74,7 @@ def certify(
     Exit code 0 when the policy passes at this rho, 3 when it fails or more pairs are needed. With --out a run that was
     stopped goes on where it was, and one with more pairs adds to what is there.
     """
-    from banditto import certification  # numerical libraries are loaded once there is work for them
+    from banditto.measure import certify as certification  # numerical libraries are loaded once there is work for them
     from banditto.problems.environments.resampled import Resampled
 
     workers = Workers.of(jobs, cluster, gpu)

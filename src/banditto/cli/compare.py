@@ -26,8 +26,8 @@ from banditto.core.exact import open_unit, real
 from banditto.core.provenance import provenance
 
 if TYPE_CHECKING:
-    from banditto.study import CompareProgress, Comparison
-    from banditto.study_file import StudyFile
+    from banditto.measure.compare import CompareProgress, Comparison
+    from banditto.measure.study_file import StudyFile
 
 # every file that a report may have: what is in the way is found before the work, and what is stale goes after it
 NAMES = (
@@ -87,8 +87,8 @@ def compare(
     Exit code 0 when all were measured, whatever the verdicts; `certify` is the one that checks.
     """
     # numerical libraries are loaded once there is work for them
+    from banditto.measure.study_file import PolicyLine, StudyFile
     from banditto.problems.environments.resampled import Resampled
-    from banditto.study_file import PolicyLine, StudyFile
 
     workers = Workers.of(jobs, cluster)
     plan = StudyFile() if study is None else StudyFile.load(study)
@@ -119,7 +119,7 @@ def compare(
         built = plan.built()
     if not quiet and not as_json:
         print_warnings(warnings)
-    from banditto import study as studies
+    from banditto.measure import compare as studies
 
     target = parameters.folder(out)
     drawn = True

@@ -30,7 +30,7 @@ def doctor(
     if out is not None and (Path(out).suffix != ".html" or not Path(out).parent.is_dir()):
         raise InvalidArgument("out", out, "a file that ends in .html, in a folder that exists")
     path = None if out is None else place_to_write(out)
-    from banditto.doctor.checking import doctor_page, examine
+    from banditto.report.self_test import doctor_page, examine
 
     url = os.environ.get("BANDITTO_STORE") or None if store is None else store  # an empty variable is none
     if url is not None:

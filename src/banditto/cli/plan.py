@@ -25,7 +25,7 @@ from banditto.core.exact import open_unit, real
 from banditto.core.provenance import provenance
 
 if TYPE_CHECKING:
-    from banditto.planning import TrialPlan
+    from banditto.measure.plan import TrialPlan
 
 FILES = (
     "plan.json",
@@ -87,7 +87,7 @@ def plan(
         raise InvalidArgument("--policy", policy_flag, f"{policy}, which was named already, or none")
     place = place_to_save(save_to)
     world = BlankWorld(arms, actions, action_set, dimension, normalise, environment).built()
-    from banditto import planning  # numerical libraries are loaded once there is work for them
+    from banditto.measure import plan as planning  # numerical libraries are loaded once there is work for them
 
     with output_directory(parameters.folder(out), FILES) as folder:
         with spinner("plan", quiet) as tell, told_of_interrupts("plan"):
@@ -118,7 +118,7 @@ def plan(
 
 
 def _files(found: TrialPlan, content: dict[str, Any], progress: Any) -> dict[str, str | bytes]:
-    from banditto.planning.curves import CurvePoint, price_curves
+    from banditto.measure.plan.price_curves import CurvePoint, price_curves
     from banditto.report.prices import price_files
     from banditto.report.style import LOOKS
 

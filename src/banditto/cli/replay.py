@@ -44,7 +44,7 @@ def replay(
     Exit code 0 when every pull up to the horizon is decided, and with --split the same in both labs; 3 when the log
     runs dry before that, or the labs part.
     """
-    from banditto.engine.replaying import replay as replayed  # numerical libraries are loaded once there is work
+    from banditto.measure.replay import replay as replayed  # numerical libraries are loaded once there is work
 
     whole = logs.LogFlags(log, arm_column, reward_column, reward_range).read()
     labs = whole.split() if split else (whole,)
@@ -81,6 +81,6 @@ class _Rows(NamedTuple):
 
     def built(self, own: AnyPolicy | None = None) -> Environment:
         """Its rows; a protocol's own policy changes nothing about them."""
-        from banditto.engine.replaying import LogRows
+        from banditto.measure.replay import LogRows
 
         return LogRows(self.log)

@@ -47,7 +47,7 @@ def reproduce(
 
     Exit code 0 when every disagreement has a reason that is known and printed, 3 otherwise.
     """
-    from banditto.certification import MOST_JOBS
+    from banditto.measure.certify import MOST_JOBS
     from banditto.reproduction import catalogue, running  # numerical libraries are loaded once there is work for them
 
     workers = Workers.of(jobs, cluster)

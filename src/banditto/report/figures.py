@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from banditto.core.text import short
+from banditto.measure.compare import Comparison, Entrant
 from banditto.problems.environment import LinearEnvironment
 from banditto.report.style import Look, legend_below, legend_height, new_figure, plain, policy_style
-from banditto.study import Comparison, Entrant
 
 
 def regret_figure(comparison: Comparison, look: Look) -> Figure | None:

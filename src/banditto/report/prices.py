@@ -10,7 +10,7 @@ from typing import Literal
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from banditto.planning.curves import CurvePoint
+from banditto.measure.plan.price_curves import CurvePoint
 from banditto.report.style import Look, as_png, as_svg, drawn_in, legend_below, legend_height, new_figure, policy_style
 
 _LABELS = {"horizon": "shortest horizon, pulls", "regret": "expected regret there, in rewards"}

@@ -12,8 +12,10 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from banditto.certification import DEFAULT_PAIRS
 from banditto.core.text import short
+from banditto.measure.certify import DEFAULT_PAIRS
+from banditto.measure.compare import HEADER, CompareProgress, Comparison, cells, explained, power_of_ten
+from banditto.measure.study_file import StudyFile
 from banditto.problems.environment import LinearEnvironment
 from banditto.problems.environments.resampled import Resampled
 from banditto.report import page
@@ -21,8 +23,6 @@ from banditto.report.figures import agreement_figure, divergence_figure, guarant
 from banditto.report.page import Picture
 from banditto.report.ribbons import ribbon_figure
 from banditto.report.style import LOOKS, Look, as_png, as_svg, drawn_in
-from banditto.study import HEADER, CompareProgress, Comparison, cells, explained, power_of_ten
-from banditto.study_file import StudyFile
 
 Files = dict[str, str | bytes]
 Draw = Callable[[Look], Figure | None]

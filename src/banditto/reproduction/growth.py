@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from banditto.certification import certify
+from banditto.measure.certify import certify
 from banditto.policies.mean_rounding.mean_rounding import MeanRounding
 from banditto.policies.policy import Policy
 from banditto.policies.random_threshold.random_threshold import RandomThreshold

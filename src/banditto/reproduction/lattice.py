@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from banditto.certification import Regret, certify
 from banditto.core.errors import ShortHorizonWarning
 from banditto.geometry.actions.simplex import Simplex
 from banditto.geometry.active_sets import core_of
 from banditto.geometry.regression import Regression
+from banditto.measure.certify import Regret, certify
 from banditto.policies.certified_linear.certified_linear import CertifiedLinear
 from banditto.policies.least_squares_rounding.least_squares_rounding import LeastSquaresRounding
 from banditto.policies.linear.estimate_rounding import LatticeRounding

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from banditto.attacks.windows import windows_of
-from banditto.certification import Certificate, certify
+from banditto.measure.attack.undecided_windows import windows_of
+from banditto.measure.certify import Certificate, certify
 from banditto.policies.policy import AnyPolicy, Policy
 from banditto.problems.environment import Environment
 from banditto.reproduction.claims import Measured

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
 
-from banditto.certification import Regret, certify
+from banditto.measure.certify import Regret, certify
 from banditto.policies.certified_elimination.certified_elimination import CertifiedElimination
 from banditto.policies.explore_then_commit import ExploreThenCommit
 from banditto.policies.mean_rounding.mean_rounding import MeanRounding

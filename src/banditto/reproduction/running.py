@@ -8,11 +8,11 @@ from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
 from dataclasses import dataclass
 from typing import Any
 
-from banditto.certification import MOST_JOBS
 from banditto.core.errors import WorkerError
 from banditto.core.exact import integer
 from banditto.core.text import html_table, short, text_table
 from banditto.engine.pool import WORKER_DIED, shared_workers, submitted
+from banditto.measure.certify import MOST_JOBS
 from banditto.reproduction.catalogue import chosen, claim_of
 from banditto.reproduction.claims import Claim, Effort, Measured, Row, Untestable, Verdict
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from scipy.special import ndtr
 
-from banditto.certification import certify
+from banditto.measure.certify import certify
 from banditto.policies.explore_then_commit import ExploreThenCommit
 from banditto.policies.shared.replicable import Constants
 from banditto.problems.environments.bernoulli import Bernoulli

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from banditto.certification import MOST_JOBS, Certificate, certify, checked_rho, identity_of
 from banditto.core.errors import InvalidArgument, MissingExtra
 from banditto.core.exact import integer, open_unit
 from banditto.core.horizons import LONGEST_ROUND_HORIZON, SHORTEST_HORIZON
@@ -25,12 +24,13 @@ from banditto.engine.pairs import Study, study_of
 from banditto.engine.pool import shared_workers, submitted
 from banditto.engine.regret_curves import Curve, regret_curve
 from banditto.engine.watching import PairView, watch_pair
+from banditto.measure.certify import MOST_JOBS, Certificate, certify, checked_rho, identity_of
+from banditto.measure.study_file import FEWEST_ROUNDS, MOST_ROUNDS
 from banditto.numbers.intervals import MOST_PAIRS
 from banditto.policies.catalogue import protocol_of
 from banditto.policies.policy import AnyPolicy, BatchedPolicy, Policy, RoundPolicy
 from banditto.policies.shared.replicable import CALIBRATED
 from banditto.problems.environment import Environment
-from banditto.study_file import FEWEST_ROUNDS, MOST_ROUNDS
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,7 +21,7 @@ from banditto.core.horizons import LONGEST_HORIZON
 from banditto.core.rewards import Rewards
 from banditto.engine import batched
 from banditto.engine.pairs import Study, study_of
-from banditto.engine.replays import Dry, Replay, Stretch
+from banditto.measure.replay_result import Dry, Replay, Stretch
 from banditto.policies.policy import AnyPolicy, BatchedPolicy, RoundPolicy
 from banditto.problems.environment import RewardKernel
 from banditto.problems.logs import RewardLog

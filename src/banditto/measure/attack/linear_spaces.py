@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from banditto.attacks.windows import UndecidedWindow, windows_of
 from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
 from banditto.core.rewards import Rewards
 from banditto.geometry.actions.finite import FiniteActions
+from banditto.measure.attack.undecided_windows import UndecidedWindow, windows_of
 from banditto.numbers.fixed_order import inner, product
 from banditto.policies.linear.linear_policy import largest_parameter
 from banditto.problems.environment import Environment

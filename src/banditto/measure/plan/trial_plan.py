@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from banditto.certification import Regret
 from banditto.core.protocol import Protocol
 from banditto.core.text import html_table, short, text_table
-from banditto.planning.planner import LEAST_RHO
-from banditto.planning.questions import Question
+from banditto.measure.certify import Regret
+from banditto.measure.plan.planner import LEAST_RHO
+from banditto.measure.plan.questions import Question
 from banditto.policies.policy import Policy
 from banditto.problems.environment import Environment
 

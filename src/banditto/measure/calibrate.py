@@ -13,14 +13,14 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
 
-from banditto.attacks.attacking import DEFAULT_BUDGET, Attack, AttackProgress, Worst, attack, space_of
-from banditto.certification import MOST_JOBS, certify
 from banditto.chance.coins import LARGEST_SEED
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer
 from banditto.core.protocol import Protocol
 from banditto.core.text import html_table, text_table
 from banditto.engine.pool import shared_workers
+from banditto.measure.attack.attacking import DEFAULT_BUDGET, Attack, AttackProgress, Worst, attack, space_of
+from banditto.measure.certify import MOST_JOBS, certify
 from banditto.policies.catalogue import protocol_of
 from banditto.policies.policy import AnyPolicy, Policy
 from banditto.policies.shared.replicable import CALIBRATED, Replicable, without_warnings

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from banditto.attacks.windows import UndecidedWindow, windows_of
 from banditto.chance.coins import Coins
 from banditto.core.rewards import Rewards
+from banditto.measure.attack.undecided_windows import UndecidedWindow, windows_of
 from banditto.policies.policy import BatchedPolicy, Policy
 from banditto.problems.environment import Environment
 from banditto.problems.environments.bernoulli import Bernoulli

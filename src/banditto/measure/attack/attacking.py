@@ -10,16 +10,16 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from banditto.attacks.arm_spaces import ArmSpace
-from banditto.attacks.linear_spaces import LinearSpace
-from banditto.attacks.search import Space, search
-from banditto.certification import MOST_JOBS, Certificate, certify, checked_rho
 from banditto.chance.coins import LARGEST_SEED
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, open_unit, real
 from banditto.core.rewards import RewardKind
 from banditto.core.text import html_table, text_table
 from banditto.engine.pool import shared_workers
+from banditto.measure.attack.arm_spaces import ArmSpace
+from banditto.measure.attack.linear_spaces import LinearSpace
+from banditto.measure.attack.search import Space, search
+from banditto.measure.certify import MOST_JOBS, Certificate, certify, checked_rho
 from banditto.numbers.intervals import MOST_PAIRS
 from banditto.policies.catalogue import rewards_of
 from banditto.policies.policy import Acting, AnyPolicy, BatchedPolicy, RoundPolicy

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 from banditto.core.errors import BandittoError, InvalidArgument
 from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
+from banditto.measure.plan.effort import Effort, effort_for
+from banditto.measure.plan.questions import Question
+from banditto.measure.plan.rehearsal import Rehearsal, rehearse
+from banditto.measure.plan.solving import first_on_ladder, near, offered, rounded_up, smallest
 from banditto.numbers.intervals import lower_limit
-from banditto.planning.effort import Effort, effort_for
-from banditto.planning.questions import Question
-from banditto.planning.rehearsal import Rehearsal, rehearse
-from banditto.planning.solving import first_on_ladder, near, offered, rounded_up, smallest
 from banditto.policies.policy import Policy
 from banditto.problems.environment import Environment
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from banditto.core.errors import BandittoError
 from banditto.core.provenance import extras, provenance
-from banditto.doctor.golden import digests, expected
+from banditto.measure.golden import digests, expected
 from banditto.report import page
 
 Outcome = Literal["ok", "failed", "not checked"]

@@ -1,7 +1,7 @@
 """Golden digests: coins, plans and decisions from recorded totals, the same on every machine.
 
 A case is a stored protocol file, so that better constants in a constructor change no digest. No digest covers a
-sampler. `python -m banditto.doctor.golden` prints them as JSON; golden.json holds what they must be. If one of them
+sampler. `python -m banditto.measure.golden` prints them as JSON; golden.json holds what they must be. If one of them
 changes, decisions have changed: raise `decision_version`.
 """
 
@@ -50,7 +50,7 @@ CASES = {
 
 def stored_protocol(case: str) -> Protocol:
     """Read the protocol of a case from the package; constants of today's constructors have no part in it."""
-    text = resources.files("banditto.doctor").joinpath("protocols", f"{CASES[case]}.json").read_text(encoding="utf-8")
+    text = resources.files("banditto.measure").joinpath("protocols", f"{CASES[case]}.json").read_text(encoding="utf-8")
     return Protocol.from_json(text)
 
 
@@ -119,7 +119,7 @@ def digests() -> dict[str, str]:
 
 def expected() -> dict[str, str]:
     """What they must be."""
-    text = resources.files("banditto.doctor").joinpath("golden.json").read_text(encoding="utf-8")
+    text = resources.files("banditto.measure").joinpath("golden.json").read_text(encoding="utf-8")
     parsed: dict[str, str] = json.loads(text)
     return parsed
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from banditto.planning.questions import Question
-from banditto.planning.solving import FINEST
+from banditto.measure.plan.questions import Question
+from banditto.measure.plan.solving import FINEST
 from banditto.problems.environment import LinearEnvironment
 
 _FAILURES = 100  # that a rehearsal expects of a plan which just keeps its promise

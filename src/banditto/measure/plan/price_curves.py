@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from banditto import policies
-from banditto.planning.planner import Planner, Settled
-from banditto.planning.questions import Question
+from banditto.measure.plan.planner import Planner, Settled
+from banditto.measure.plan.questions import Question
 from banditto.problems.environment import LinearEnvironment
 
 RHOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)

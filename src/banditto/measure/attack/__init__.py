@@ -1,5 +1,5 @@
 """Adversaries: searching for the instance that breaks a policy."""
 
-from banditto.attacks.attacking import Attack, attack
+from banditto.measure.attack.attacking import Attack, attack
 
 __all__ = ["Attack", "attack"]

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from banditto import policies
-from banditto.attacks.linear_spaces import LinearSpace
 from banditto.core.errors import InvalidArgument
 from banditto.core.horizons import LONGEST_HORIZON
 from banditto.core.registry import Entry
+from banditto.measure.attack.linear_spaces import LinearSpace
 from banditto.policies.catalogue import (
     blank_environment,
     build_environment,

@@ -1,0 +1,1 @@
+"""What is measured of a policy: certificates, comparisons, attacks, calibration, plans, replays."""
