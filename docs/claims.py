@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import banditto as bd
+from banditto.paper.running import cells
 from banditto.report.charts import CHART_LOOKS, claim_figure
 from banditto.report.style import as_png, drawn_in
-from banditto.reproduction.running import cells
 
 JOBS = 2
 BAR = r"\|"  # in a table

@@ -23,11 +23,12 @@ from banditto.chance.coins import Coins
 from banditto.core.errors import ContractError
 from banditto.core.provenance import provenance
 from banditto.numbers.intervals import clopper_pearson
+from banditto.paper import claim_list as catalogue
+from banditto.paper import definition
+from banditto.paper.claims import AtLeast, AtMost, Claim, Measured, Near, Row, Untestable
+from banditto.paper.fits import Point, exponent, power_law
+from banditto.paper.measuring import differing
 from banditto.report.reproduction import reproduction_files
-from banditto.reproduction import catalogue, definition
-from banditto.reproduction.claims import AtLeast, AtMost, Claim, Measured, Near, Row, Untestable
-from banditto.reproduction.fits import Point, exponent, power_law
-from banditto.reproduction.measuring import differing
 
 REPOSITORY = Path(__file__).parent.parent
 

@@ -17,12 +17,14 @@ import banditto as bd
 from banditto.chance.coins import Coins
 from banditto.core.schedule import Batch, Schedule
 from banditto.measure.certify import Regret
+from banditto.paper import beyond_prices as prices
+from banditto.paper import beyond_rivals as rivals
+from banditto.paper import growth, mean_estimation, printed, undecided, warm_up
+from banditto.paper.claim_list import claim_of, claims
+from banditto.paper.claims import Effort, Measured, Row
+from banditto.paper.finite_arms import FIRST, GROWING, SECOND
+from banditto.paper.growth import Problem, algorithm_1, algorithm_2
 from banditto.policies.shared.replicable_mean import RoundedMean, replicable_mean, samples_needed
-from banditto.reproduction import growth, mean_estimation, prices, printed, rivals, undecided, warm_up
-from banditto.reproduction.arms import FIRST, GROWING, SECOND
-from banditto.reproduction.catalogue import claim_of, claims
-from banditto.reproduction.claims import Effort, Measured, Row
-from banditto.reproduction.growth import Problem, algorithm_1, algorithm_2
 
 QUICK = Effort(True)
 GROUPS = ("warm-up", "proposition-2", "theorem-3", "theorem-4", "printed-algorithm-1", "printed-union-bound")

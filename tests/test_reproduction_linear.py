@@ -17,14 +17,9 @@ from scipy.special import ndtri
 
 from banditto.core.arrays import FloatArray
 from banditto.geometry.design import Design, g_optimal_design
-from banditto.policies.least_squares_rounding.accuracies import RoundingPlan, RoundingProblem
-from banditto.policies.least_squares_rounding.least_squares_rounding import LeastSquaresRounding
-from banditto.policies.linear.estimate_rounding import PaperGridRounding, Rounded
-from banditto.policies.linear_threshold.linear_threshold import LinearThreshold
-from banditto.reproduction import (
+from banditto.paper import beyond_lattice as lattice
+from banditto.paper import (
     computation,
-    designs,
-    lattice,
     least_squares,
     linear_finite,
     linear_infinite,
@@ -32,8 +27,13 @@ from banditto.reproduction import (
     printed_linear,
     rounded_regression,
 )
-from banditto.reproduction.claims import Claim, Effort, Measured, Row, Untestable
-from banditto.reproduction.instances import cube
+from banditto.paper import core_set_lemmas as designs
+from banditto.paper.claims import Claim, Effort, Measured, Row, Untestable
+from banditto.paper.linear_instances import cube
+from banditto.policies.least_squares_rounding.accuracies import RoundingPlan, RoundingProblem
+from banditto.policies.least_squares_rounding.least_squares_rounding import LeastSquaresRounding
+from banditto.policies.linear.estimate_rounding import PaperGridRounding, Rounded
+from banditto.policies.linear_threshold.linear_threshold import LinearThreshold
 
 QUICK = Effort(quick=True)
 MODULES = (

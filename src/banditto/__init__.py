@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from banditto.measure.plan import TrialPlan, plan
     from banditto.measure.replay import replay
     from banditto.measure.replay_result import Replay
+    from banditto.paper import Reproduction, reproduce
     from banditto.policies import *
     from banditto.policies.baselines import *
     from banditto.policies.catalogue import policy_of, protocol_of
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from banditto.policies.shared.replicable_mean import replicable_mean, samples_needed
     from banditto.problems.environments import *
     from banditto.problems.logs import RewardLog
-    from banditto.reproduction import Reproduction, reproduce
 
 _PLACES = {
     "ActionSet": "banditto.geometry.actions.sets",
@@ -72,7 +72,7 @@ _PLACES = {
     "MissingExtra": "banditto.core.errors",
     "Protocol": "banditto.core.protocol",
     "Registration": "banditto.live.registration",
-    "Reproduction": "banditto.reproduction",
+    "Reproduction": "banditto.paper",
     "ShortHorizonWarning": "banditto.core.errors",
     "TrialPlan": "banditto.measure.plan",
     "WorkerError": "banditto.core.errors",
@@ -91,7 +91,7 @@ _PLACES = {
     "replay": "banditto.measure.replay",
     "replicable_mean": "banditto.policies.shared.replicable_mean",
     "replicate": "banditto.live.replication",
-    "reproduce": "banditto.reproduction",
+    "reproduce": "banditto.paper",
     "verify": "banditto.live.verification",
     "samples_needed": "banditto.policies.shared.replicable_mean",
     "watch_pair": "banditto.engine.watching",

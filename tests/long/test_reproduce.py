@@ -11,7 +11,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from banditto.reproduction import catalogue
+from banditto.paper import claim_list as catalogue
 
 pytestmark = pytest.mark.long
 

@@ -48,7 +48,8 @@ def reproduce(
     Exit code 0 when every disagreement has a reason that is known and printed, 3 otherwise.
     """
     from banditto.measure.certify import MOST_JOBS
-    from banditto.reproduction import catalogue, running  # numerical libraries are loaded once there is work for them
+    from banditto.paper import claim_list as catalogue  # numerical libraries are loaded once there is work for them
+    from banditto.paper import running  # numerical libraries are loaded once there is work for them
 
     workers = Workers.of(jobs, cluster)
     processes = integer(workers.jobs, "jobs", 1, MOST_JOBS)

@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
+from banditto.paper.claims import Chart, Curve
 from banditto.report.style import DARK, LIGHT, Look, legend_below, legend_height, new_figure, policy_style
-from banditto.reproduction.claims import Chart, Curve
 
 WIDTH = 5.6  # inches; one size for all screens
 CHART_LOOKS = {("light", "wide"): Look(LIGHT, WIDTH), ("dark", "wide"): Look(DARK, WIDTH)}

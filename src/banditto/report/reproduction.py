@@ -11,12 +11,12 @@ from html import escape
 from itertools import groupby
 from typing import Any
 
+from banditto.paper.claims import Claim, Row
+from banditto.paper.running import Reproduction, cells
 from banditto.report import page
 from banditto.report.charts import CHART_LOOKS, claim_figure
 from banditto.report.page import Picture
 from banditto.report.style import as_png, as_svg, drawn_in
-from banditto.reproduction.claims import Claim, Row
-from banditto.reproduction.running import Reproduction, cells
 
 Files = dict[str, str | bytes]
 DRAWING = "drawing the report"

@@ -15,6 +15,8 @@ import numpy as np
 
 from banditto.core.arrays import FloatArray
 from banditto.geometry.actions.ball import Ball
+from banditto.paper.claims import AtLeast, AtMost, Claim, Effort, Measured
+from banditto.paper.measuring import differing, undecided_gap
 from banditto.policies import REGISTRY as REPLICABLE
 from banditto.policies.baselines import REGISTRY as ORDINARY
 from banditto.policies.catalogue import build_policy
@@ -30,8 +32,6 @@ from banditto.policies.random_threshold.random_threshold import RandomThreshold
 from banditto.problems.environment import Environment
 from banditto.problems.environments.bernoulli import Bernoulli
 from banditto.problems.environments.linear_rewards import LinearBernoulli
-from banditto.reproduction.claims import AtLeast, AtMost, Claim, Effort, Measured
-from banditto.reproduction.measuring import differing, undecided_gap
 
 RHO = 0.1
 PLACE = "Definition 1"

@@ -22,12 +22,12 @@ from banditto.geometry.active_sets import core_of
 from banditto.geometry.design import g_optimal_design
 from banditto.geometry.regression import Regression
 from banditto.numbers.intervals import clopper_pearson
+from banditto.paper.claims import AtMost, Claim, Effort, Measured, Near, Rule
+from banditto.paper.fits import Point, exponent
+from banditto.paper.linear_instances import along, log_even, sphere
 from banditto.policies.linear.estimate_rounding import LatticeRounding, PaperGridRounding, leverage_of
 from banditto.policies.linear.replicable_least_squares import ReplicableLeastSquares
 from banditto.problems.environments.linear_rewards import LinearBernoulli
-from banditto.reproduction.claims import AtMost, Claim, Effort, Measured, Near, Rule
-from banditto.reproduction.fits import Point, exponent
-from banditto.reproduction.instances import along, log_even, sphere
 
 EPSILON, RHO, DELTA = 0.2, 0.1, 0.01
 DIMENSION, ARMS = 5, 100

@@ -15,13 +15,13 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from banditto.paper.claims import Claim, Effort, Measured, Near
+from banditto.paper.fits import Point, exponent
+from banditto.paper.linear_instances import along, log_even, pyramid, seed_at
+from banditto.paper.measuring import regret_at
 from banditto.policies.least_squares_rounding.least_squares_rounding import LeastSquaresRounding
 from banditto.policies.policy import Policy
 from banditto.problems.environments.linear_rewards import LinearGaussian
-from banditto.reproduction.claims import Claim, Effort, Measured, Near
-from banditto.reproduction.fits import Point, exponent
-from banditto.reproduction.instances import along, log_even, pyramid, seed_at
-from banditto.reproduction.measuring import regret_at
 
 SIGMA = 0.01  # small, so that gaps are resolved in the first batches and the others are what the theorem adds up
 PAIRS = 16

@@ -8,11 +8,11 @@ from functools import partial
 
 import numpy as np
 
+from banditto.paper.beyond_rivals import BEST, Make, Problem, algorithm_2, regret_of
+from banditto.paper.claims import AtMost, Chart, Claim, Curve, Effort, Measured, Near
+from banditto.paper.fits import Point, curve, power_law
 from banditto.policies.certified_elimination.certified_elimination import CertifiedElimination
 from banditto.policies.random_threshold.random_threshold import RandomThreshold
-from banditto.reproduction.claims import AtMost, Chart, Claim, Curve, Effort, Measured, Near
-from banditto.reproduction.fits import Point, curve, power_law
-from banditto.reproduction.rivals import BEST, Make, Problem, algorithm_2, regret_of
 
 PRICED = Problem(arms=2, horizon=10**13, rho=0.1, gap=0.1)
 LOWER = 0.01  # what the lower bound's line is drawn with: its order is known, its constant is not

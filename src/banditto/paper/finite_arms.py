@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from banditto.reproduction.claims import AtMost, Claim, Effort, Measured, Near
-from banditto.reproduction.growth import (
+from banditto.paper.claims import AtMost, Claim, Effort, Measured, Near
+from banditto.paper.growth import (
     Make,
     Problem,
     algorithm_1,

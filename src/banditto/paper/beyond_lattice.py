@@ -19,15 +19,9 @@ from banditto.geometry.actions.simplex import Simplex
 from banditto.geometry.active_sets import core_of
 from banditto.geometry.regression import Regression
 from banditto.measure.certify import Regret, certify
-from banditto.policies.certified_linear.certified_linear import CertifiedLinear
-from banditto.policies.least_squares_rounding.least_squares_rounding import LeastSquaresRounding
-from banditto.policies.linear.estimate_rounding import LatticeRounding
-from banditto.policies.linear.replicable_least_squares import ReplicableLeastSquares
-from banditto.policies.linear_threshold.linear_threshold import LinearThreshold
-from banditto.problems.environments.linear_rewards import LinearBernoulli
-from banditto.reproduction.claims import AtLeast, AtMost, Claim, Effort, Measured, Near, Rule
-from banditto.reproduction.instances import sphere
-from banditto.reproduction.rounded_regression import (
+from banditto.paper.claims import AtLeast, AtMost, Claim, Effort, Measured, Near, Rule
+from banditto.paper.linear_instances import sphere
+from banditto.paper.rounded_regression import (
     ARMS,
     BERNOULLI,
     DELTA,
@@ -40,6 +34,12 @@ from banditto.reproduction.rounded_regression import (
     inaccurate,
     pairs_of,
 )
+from banditto.policies.certified_linear.certified_linear import CertifiedLinear
+from banditto.policies.least_squares_rounding.least_squares_rounding import LeastSquaresRounding
+from banditto.policies.linear.estimate_rounding import LatticeRounding
+from banditto.policies.linear.replicable_least_squares import ReplicableLeastSquares
+from banditto.policies.linear_threshold.linear_threshold import LinearThreshold
+from banditto.problems.environments.linear_rewards import LinearBernoulli
 
 # -- the estimator ----------------------------------------------------------------------------------------------------
 

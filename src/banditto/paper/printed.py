@@ -13,15 +13,15 @@ from typing import Any, ClassVar
 from banditto.core.errors import ShortHorizonWarning
 from banditto.core.exact import precise, written
 from banditto.core.horizons import batch_count, batch_growth
+from banditto.paper.claims import AtMost, Chart, Claim, Curve, Effort, Measured
+from banditto.paper.fits import Point, curve
+from banditto.paper.measuring import differing
 from banditto.policies.mean_rounding.grid_constants import GridBatch, GridSchedule
 from banditto.policies.mean_rounding.mean_rounding import MeanRounding
 from banditto.policies.policy import Policy
 from banditto.policies.random_threshold.random_threshold import RandomThreshold
 from banditto.policies.shared.replicable import Constants
 from banditto.problems.environments.bernoulli import Bernoulli
-from banditto.reproduction.claims import AtMost, Chart, Claim, Curve, Effort, Measured
-from banditto.reproduction.fits import Point, curve
-from banditto.reproduction.measuring import differing
 
 RHO = 0.1
 HORIZONS = {2: 10**5, 10: 10**7}  # by arms, long enough for the repaired one

@@ -12,11 +12,11 @@ from banditto.chance.coins import Coins
 from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray
 from banditto.numbers.intervals import clopper_pearson
+from banditto.paper.claims import AtMost, Claim, Curve, Effort, Measured, Near
+from banditto.paper.fits import CONFIDENCE, Point, exponent
 from banditto.policies.shared.replicable import Constants
 from banditto.policies.shared.replicable_mean import RoundedMean, replicable_mean, samples_needed
 from banditto.problems.environments.bernoulli import Bernoulli
-from banditto.reproduction.claims import AtMost, Claim, Curve, Effort, Measured, Near
-from banditto.reproduction.fits import CONFIDENCE, Point, exponent
 
 PLACE = "Proposition 2"
 TAU, DELTA, RHO = 0.05, 0.01, 0.1

@@ -15,12 +15,12 @@ import numpy as np
 
 from banditto.core.protocol import Plain, fraction
 from banditto.geometry.actions.simplex import Simplex
+from banditto.paper.claims import AtLeast, AtMost, Chart, Claim, Curve, Effort, Measured, Rule
+from banditto.paper.linear_instances import ADVANTAGE, along, one_gap
+from banditto.paper.measuring import differing
 from banditto.policies.linear.replicable_least_squares import ReplicableLeastSquares
 from banditto.policies.linear_threshold.linear_threshold import LinearThreshold
 from banditto.problems.environments.linear_rewards import LinearBernoulli
-from banditto.reproduction.claims import AtLeast, AtMost, Chart, Claim, Curve, Effort, Measured, Rule
-from banditto.reproduction.instances import ADVANTAGE, along, one_gap
-from banditto.reproduction.measuring import differing
 
 RHO = 0.1
 TIED = ((0.9, 0.3), (0.9, -0.3), (-0.5, 0.5), (0.0, 0.6))  # theta along the first axis: two best arms

@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from banditto.measure.certify import Regret, certify
+from banditto.paper.claims import AtLeast, AtMost, Claim, Effort, Measured
 from banditto.policies.certified_elimination.certified_elimination import CertifiedElimination
 from banditto.policies.explore_then_commit import ExploreThenCommit
 from banditto.policies.mean_rounding.mean_rounding import MeanRounding
@@ -16,7 +17,6 @@ from banditto.policies.policy import Policy
 from banditto.policies.random_threshold.random_threshold import RandomThreshold
 from banditto.policies.shared.replicable import without_warnings
 from banditto.problems.environments.bernoulli import Bernoulli
-from banditto.reproduction.claims import AtLeast, AtMost, Claim, Effort, Measured
 
 BEST = 0.85
 

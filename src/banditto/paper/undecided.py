@@ -17,9 +17,9 @@ from banditto.chance.noise import Noise
 from banditto.core.arrays import IntArray
 from banditto.core.horizons import batch_count
 from banditto.core.schedule import Batch
+from banditto.paper.claims import AtMost, Chart, Claim, Curve, Effort, Measured
 from banditto.policies.random_threshold.random_threshold import RandomThreshold
 from banditto.problems.environments.bernoulli import Bernoulli
-from banditto.reproduction.claims import AtMost, Chart, Claim, Curve, Effort, Measured
 
 MOST = 6  # by the paper's proof
 LOGARITHMS = tuple(range(17, 35))  # of horizons: whole powers of e

@@ -16,12 +16,12 @@ from banditto.core.rewards import Rewards
 from banditto.geometry.actions.finite import FiniteActions
 from banditto.numbers.fixed_order import quadratic_forms
 from banditto.numbers.intervals import clopper_pearson
+from banditto.paper.claims import AtMost, Claim, Effort, Measured, Near
+from banditto.paper.fits import Point, exponent
+from banditto.paper.linear_instances import along, sphere
 from banditto.policies.linear.contests import field_of, trial
 from banditto.policies.linear.linear_policy import largest_reward
 from banditto.problems.environments.linear_rewards import LinearGaussian
-from banditto.reproduction.claims import AtMost, Claim, Effort, Measured, Near
-from banditto.reproduction.fits import Point, exponent
-from banditto.reproduction.instances import along, sphere
 
 DELTA, EPSILON = 0.05, 0.1
 PULLS = 10_000

@@ -6,7 +6,7 @@ from functools import cache
 from importlib import import_module
 
 from banditto.core.errors import ContractError, InvalidArgument
-from banditto.reproduction.claims import Claim
+from banditto.paper.claims import Claim
 
 MODULES: tuple[str, ...] = (
     "definition",
@@ -32,7 +32,7 @@ MODULES: tuple[str, ...] = (
 @cache
 def claims() -> tuple[Claim, ...]:
     """Every claim."""
-    found = tuple(claim for name in MODULES for claim in import_module(f"banditto.reproduction.{name}").CLAIMS)
+    found = tuple(claim for name in MODULES for claim in import_module(f"banditto.paper.{name}").CLAIMS)
     names = [claim.name for claim in found]
     if len(set(names)) != len(names):
         raise ContractError(f"two claims share a name: {sorted(name for name in names if names.count(name) > 1)}")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from banditto.reproduction.claims import Chart, Curve, Measured
+from banditto.paper.claims import Chart, Curve, Measured
 
 CONFIDENCE = 0.95
 

@@ -9,12 +9,12 @@ from typing import NamedTuple
 from scipy.special import ndtr
 
 from banditto.measure.certify import certify
+from banditto.paper.claims import AtLeast, AtMost, Chart, Claim, Curve, Effort, Measured, Near
+from banditto.paper.fits import Point, curve
+from banditto.paper.measuring import differing, regret_point
 from banditto.policies.explore_then_commit import ExploreThenCommit
 from banditto.policies.shared.replicable import Constants
 from banditto.problems.environments.bernoulli import Bernoulli
-from banditto.reproduction.claims import AtLeast, AtMost, Chart, Claim, Curve, Effort, Measured, Near
-from banditto.reproduction.fits import Point, curve
-from banditto.reproduction.measuring import differing, regret_point
 
 PLACE = "Warm-up I"
 RHO = 0.1

@@ -15,9 +15,9 @@ import numpy as np
 from banditto.core.arrays import FloatArray
 from banditto.geometry.actions.sets import ActionSet
 from banditto.geometry.design import g_optimal_design
-from banditto.reproduction.claims import AtMost, Claim, Effort, Measured
-from banditto.reproduction.fits import Point, exponent
-from banditto.reproduction.instances import cube, cut_cube
+from banditto.paper.claims import AtMost, Claim, Effort, Measured
+from banditto.paper.fits import Point, exponent
+from banditto.paper.linear_instances import cube, cut_cube
 
 REPEATS = 2
 

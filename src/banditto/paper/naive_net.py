@@ -14,14 +14,14 @@ from functools import partial
 import numpy as np
 
 from banditto.geometry.actions.ball import Ball
+from banditto.paper.claims import AtMost, Chart, Claim, Effort, Measured, Near, Rule
+from banditto.paper.fits import Point, curve, exponent
+from banditto.paper.linear_infinite import PAIRS, Make, over_horizons
+from banditto.paper.linear_instances import log_even, seed_at
+from banditto.paper.measuring import regret_at
 from banditto.policies.least_squares_rounding.least_squares_rounding import LeastSquaresRounding
 from banditto.policies.linear_threshold.net_threshold import NetThreshold
 from banditto.problems.environments.linear_rewards import LinearBernoulli
-from banditto.reproduction.claims import AtMost, Chart, Claim, Effort, Measured, Near, Rule
-from banditto.reproduction.fits import Point, curve, exponent
-from banditto.reproduction.instances import log_even, seed_at
-from banditto.reproduction.linear_infinite import PAIRS, Make, over_horizons
-from banditto.reproduction.measuring import regret_at
 
 THETAS = {1: (0.8,), 2: (0.64, 0.48)}
 RANGES = {1: (10**9, 10**13), 2: (10**8, 3 * 10**11)}  # nets of up to 1,000 actions

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from banditto.measure.certify import certify
+from banditto.paper.claims import Effort, Measured
+from banditto.paper.fits import Point, exponent
+from banditto.paper.measuring import differing, regret_at, undecided_gap
 from banditto.policies.mean_rounding.mean_rounding import MeanRounding
 from banditto.policies.policy import Policy
 from banditto.policies.random_threshold.random_threshold import RandomThreshold
 from banditto.problems.environments.bernoulli import Bernoulli
-from banditto.reproduction.claims import Effort, Measured
-from banditto.reproduction.fits import Point, exponent
-from banditto.reproduction.measuring import differing, regret_at, undecided_gap
 
 LARGEST = 34  # e^34 is the largest whole power of e that is a horizon
 BEST = 0.9

@@ -6,10 +6,10 @@ from typing import Any
 
 from banditto.measure.attack.undecided_windows import windows_of
 from banditto.measure.certify import Certificate, certify
+from banditto.paper.claims import Measured
+from banditto.paper.fits import Point
 from banditto.policies.policy import AnyPolicy, Policy
 from banditto.problems.environment import Environment
-from banditto.reproduction.claims import Measured
-from banditto.reproduction.fits import Point
 
 
 def differing(policy: AnyPolicy, world: Environment, pairs: int, seed: int, horizon: int | None = None) -> Measured:
