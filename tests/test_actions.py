@@ -24,7 +24,7 @@ from banditto.geometry.actions.reading import load_set, named_set, set_of
 from banditto.geometry.actions.relaxation import norm_bound
 from banditto.geometry.actions.sets import ConvexSet, Slab
 from banditto.testing import ACTION_SET_CHECKS
-from banditto.testing.actions import Check
+from banditto.testing.action_contract import Check
 from tests.design_digests import coins
 from tests.oracles import ball_maximum
 

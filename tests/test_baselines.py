@@ -20,7 +20,7 @@ from banditto.engine.pairs import pseudo_regret, study_of
 from banditto.policies.baselines import kl_ucb, successive_elimination, ucb1
 from banditto.policies.policy import Remembering
 from banditto.testing import BATCHED_CHECKS, assert_same_mean
-from banditto.testing.policies import Check
+from banditto.testing.policy_contract import Check
 
 MEANS = (0.6, 0.75, 0.45, 0.7)
 HORIZON = 3000

@@ -25,7 +25,7 @@ from banditto.policies.certified_elimination import ladder_search as tuning
 from banditto.policies.certified_elimination.overlap import Window, worst_sum
 from banditto.policies.shared import confidence
 from banditto.testing import POLICY_CHECKS, assert_rate_at_most
-from banditto.testing.policies import Check, play
+from banditto.testing.policy_contract import Check, play
 
 BOUNDED = Rewards("bounded", 0.5)
 POLICIES = {

@@ -14,7 +14,7 @@ from banditto.core.arrays import IntArray
 from banditto.core.errors import InvalidArgument
 from banditto.problems.environment import Environment
 from banditto.testing import ENVIRONMENT_CHECKS
-from banditto.testing.environments import COUNTS, DRAWS, Check, totals_of
+from banditto.testing.environment_contract import COUNTS, DRAWS, Check, totals_of
 
 ENVIRONMENTS: list[Environment] = [
     bd.Bernoulli([0.5, 0.001, 0.999]),

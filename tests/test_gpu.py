@@ -21,8 +21,8 @@ from banditto.engine.backend import HOST, Machine, machine_of
 from banditto.engine.blocks import run_pairs
 from banditto.engine.pairs import study_of
 from banditto.problems.environment import Environment
-from banditto.testing.environments import MACHINE_CHECKS
-from banditto.testing.policies import play
+from banditto.testing.environment_contract import MACHINE_CHECKS
+from banditto.testing.policy_contract import play
 
 MEANS = [0.9, 0.85, 0.8, 0.75, 0.7]
 

@@ -22,7 +22,7 @@ from banditto.engine import batched, rounds
 from banditto.engine.pairs import pseudo_regret, study_of
 from banditto.policies.policy import RoundPolicy
 from banditto.testing import BATCHED_CHECKS, assert_same_mean
-from banditto.testing.policies import Check
+from banditto.testing.policy_contract import Check
 
 RUNS = 1200
 HORIZON = 1500

@@ -23,7 +23,7 @@ from banditto.policies.linear_threshold.linear_constants import LinearProblem
 from banditto.policies.policy import Policy
 from banditto.policies.shared import confidence
 from banditto.testing import POLICY_CHECKS
-from banditto.testing.policies import Check, play, random_totals
+from banditto.testing.policy_contract import Check, play, random_totals
 
 
 def sphere(arms: int, dimension: int, seed: int = 0) -> FloatArray:

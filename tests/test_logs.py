@@ -16,7 +16,7 @@ import banditto as bd
 from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument, MissingExtra
-from banditto.testing.environments import totals_of
+from banditto.testing.environment_contract import totals_of
 
 ROWS: list[tuple[Any, Any]] = [("b", 0), ("a", 1), ("b", 0.5), ("a", 0), ("a", 1), ("c", 0.25)]
 CSV = "when,arm,reward\n1,b,0\n2,a,1\n3,b,0.5\n4,a,0\n5,a,1\n6,c,0.25\n"

@@ -16,7 +16,7 @@ import banditto as bd
 from banditto.chance.coins import Coins
 from banditto.core.errors import InvalidArgument, ShortHorizonWarning
 from banditto.testing import POLICY_CHECKS
-from banditto.testing.policies import Check, play
+from banditto.testing.policy_contract import Check, play
 
 POLICIES = {
     "2 arms": bd.MeanRounding(arms=2, horizon=10**5, rho=0.2),

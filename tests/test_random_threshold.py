@@ -21,7 +21,7 @@ from banditto.policies.random_threshold.random_threshold import RandomThreshold
 from banditto.policies.shared import confidence
 from banditto.policies.shared.elimination import Race
 from banditto.testing import POLICY_CHECKS
-from banditto.testing.policies import Check, play
+from banditto.testing.policy_contract import Check, play
 
 POLICIES = {
     "2 arms": bd.RandomThreshold(arms=2, horizon=10**5, rho=0.2),

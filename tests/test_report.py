@@ -21,10 +21,10 @@ import banditto as bd
 from banditto.core.provenance import provenance
 from banditto.measure.compare import Comparison
 from banditto.measure.study_file import StudyFile
+from banditto.report.comparison_report import drawn_files, raw_files
 from banditto.report.figures import divergence_figure, guarantee_figure
 from banditto.report.ribbons import OTHERS, arm_colours, ribbon_figure
 from banditto.report.style import LOOKS, drawn_in
-from banditto.report.writing import drawn_files, raw_files
 
 NASTY = "<script>alert(\"x\")</script> & $x$ 'q'"
 
@@ -238,7 +238,7 @@ def test_no_two_arms_of_the_legend_look_alike() -> None:
 
 def test_ctrl_c_while_drawing_keeps_the_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
     from banditto.cli import main
-    from banditto.report import writing
+    from banditto.report import comparison_report as writing
 
     def interrupted(*arguments: Any) -> None:
         raise KeyboardInterrupt

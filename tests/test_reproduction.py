@@ -28,7 +28,7 @@ from banditto.paper import definition
 from banditto.paper.claims import AtLeast, AtMost, Claim, Measured, Near, Row, Untestable
 from banditto.paper.fits import Point, exponent, power_law
 from banditto.paper.measuring import differing
-from banditto.report.reproduction import reproduction_files
+from banditto.report.paper_report import reproduction_files
 
 REPOSITORY = Path(__file__).parent.parent
 

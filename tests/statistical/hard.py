@@ -11,7 +11,7 @@ from typing import NamedTuple
 import banditto as bd
 from banditto.engine.batched import executions
 from banditto.engine.pairs import study_of
-from banditto.testing.instances import Instance, MakePolicy, hard_instances
+from banditto.testing.hard_instances import Instance, MakePolicy, hard_instances
 from banditto.testing.statistics import assert_rate_at_most, detectable_rate
 
 RHO = 0.1

@@ -17,7 +17,7 @@ import banditto as bd
 from banditto.numbers.intervals import lower_limit, upper_limit
 from banditto.policies.policy import Policy
 from banditto.testing import assert_rate_at_most, detectable_rate
-from banditto.testing.instances import hard_instances
+from banditto.testing.hard_instances import hard_instances
 from tests.statistical.attacked import (
     ARMS,
     HORIZONS,

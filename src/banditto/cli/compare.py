@@ -174,7 +174,7 @@ def _write_report(
     folder: Path, comparison: Comparison, plan: StudyFile, content: dict[str, Any], progress: CompareProgress | None
 ) -> bool:
     """Results first, then what takes longer; False if Ctrl-C came between them."""
-    from banditto.report.writing import drawn_files, raw_files
+    from banditto.report.comparison_report import drawn_files, raw_files
 
     raw = raw_files(comparison, plan, content)
     write_together(folder, raw)

@@ -119,7 +119,7 @@ def plan(
 
 def _files(found: TrialPlan, content: dict[str, Any], progress: Any) -> dict[str, str | bytes]:
     from banditto.measure.plan.price_curves import CurvePoint, price_curves
-    from banditto.report.prices import price_files
+    from banditto.report.price_figures import price_files
     from banditto.report.style import LOOKS
 
     points = price_curves(found.question, found.gap, seed=found.seed, progress=progress)

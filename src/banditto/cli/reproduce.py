@@ -64,7 +64,7 @@ def reproduce(
             found = running.reproduce(quick=quick, only=only, jobs=workers.jobs, executor=executor, progress=progress)
             content = found.to_dict() | provenance()
             if folder is not None and found.rows:
-                from banditto.report.reproduction import figure_names, reproduction_files
+                from banditto.report.paper_report import figure_names, reproduction_files
 
                 files = reproduction_files(found, content, progress)
                 write_together(folder, files)

@@ -5,9 +5,9 @@ def test_contract(check):
     check(MyPolicy(arms=3, horizon=10**6, rho=0.2))
 """
 
-from banditto.testing.actions import ACTION_SET_CHECKS
-from banditto.testing.environments import ENVIRONMENT_CHECKS
-from banditto.testing.policies import BATCHED_CHECKS, POLICY_CHECKS
+from banditto.testing.action_contract import ACTION_SET_CHECKS
+from banditto.testing.environment_contract import ENVIRONMENT_CHECKS
+from banditto.testing.policy_contract import BATCHED_CHECKS, POLICY_CHECKS
 from banditto.testing.statistics import assert_rate_at_most, assert_same_mean, detectable_rate
 
 __all__ = [
