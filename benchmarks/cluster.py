@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from tests.dask_cluster import LocalDask, local_dask
+from tests.engine.dask_cluster import LocalDask, local_dask
 
 import banditto as bd
 from benchmarks.measure import alternating, line, seconds

@@ -27,7 +27,7 @@ LIMIT = 60  # seconds for cvxpy
 CVXPY = """
 import numpy as np
 from benchmarks.design import arms
-from tests.oracles import d_optimal
+from tests.geometry.oracles import d_optimal
 d_optimal(arms({count}, {d}), 1e-4)
 """
 
@@ -86,7 +86,9 @@ def cvxpy_ratio(count: int, d: int, own: float) -> str:
         return f"below {own / LIMIT:.1g} (not done in {LIMIT} s)"
     except subprocess.CalledProcessError:
         return "cvxpy failed"
-    taken = time.perf_counter() - began - seconds(lambda: run_python("import benchmarks.design, tests.oracles"))
+    taken = (
+        time.perf_counter() - began - seconds(lambda: run_python("import benchmarks.design, tests.geometry.oracles"))
+    )
     return f"{own / taken:.2g} ({taken:.1f} s)"
 
 
@@ -96,7 +98,7 @@ def run_python(script: str, limit: float | None = None) -> None:
 
 
 def against_blas() -> None:
-    from tests.blas_algebra import blas
+    from tests.geometry.blas_algebra import blas
 
     one_thread: Any = import_module("threadpoolctl").threadpool_limits
     for count, d in SIZES:

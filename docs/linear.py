@@ -18,7 +18,7 @@ DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS.parent))
 
 from benchmarks import linear as benchmark
-from tests import test_least_squares
+from tests.policies import test_least_squares
 from tests.statistical import test_linear
 from tests.statistical.linear_worlds import share_dropped
 

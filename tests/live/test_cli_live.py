@@ -17,8 +17,8 @@ import pytest
 import banditto as bd
 from banditto.cli import main
 from banditto.live import exporting
+from tests.cli.test_cli import schema
 from tests.live.bad_commands import BAD
-from tests.test_cli import schema
 
 SCHEMAS = {
     **{"init": "init", "ask": "tickets", "tell": "told", "missing": "changed", "correct": "changed", "stop": "stopped"},

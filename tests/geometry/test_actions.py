@@ -25,8 +25,8 @@ from banditto.geometry.actions.relaxation import norm_bound
 from banditto.geometry.actions.sets import ConvexSet, Slab
 from banditto.testing import ACTION_SET_CHECKS
 from banditto.testing.action_contract import Check
-from tests.design_digests import coins
-from tests.oracles import ball_maximum
+from tests.geometry.design_digests import coins
+from tests.geometry.oracles import ball_maximum
 
 
 def random_polytope(d: int, seed: int = 0) -> bd.Polytope:

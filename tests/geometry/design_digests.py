@@ -17,7 +17,7 @@ from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
 from banditto.numbers.fixed_order import inner
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 
 def coins(count: int, dimension: int, seed: int) -> FloatArray:
@@ -88,7 +88,7 @@ def digests() -> dict[str, str]:
 
 if __name__ == "__main__":
     if "blas" in sys.argv:
-        from tests.blas_algebra import blas
+        from tests.geometry.blas_algebra import blas
 
         with blas():
             print(json.dumps(digests()))

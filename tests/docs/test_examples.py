@@ -21,7 +21,7 @@ from banditto.measure.study_file import StudyFile
 from banditto.report.ribbons import ribbon_figure, save_ribbons
 from banditto.testing import BATCHED_CHECKS
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 DEMO = StudyFile.load(str(EXAMPLES / "demo.toml"))
 
 

@@ -16,8 +16,8 @@ from banditto.geometry.design import core_sets
 from banditto.geometry.design.design_result import counts_of
 from banditto.geometry.design.frank_wolfe import Weights
 from banditto.geometry.design.whitening import Whitening
-from tests.design_digests import coins
-from tests.oracles import d_optimal
+from tests.geometry.design_digests import coins
+from tests.geometry.oracles import d_optimal
 
 
 def exact_g(actions: FloatArray, design: bd.Design) -> Fraction:

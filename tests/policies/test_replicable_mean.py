@@ -99,7 +99,7 @@ def test_samples_needed_by_hand() -> None:
 
 
 def test_the_table_of_the_page() -> None:
-    page = (Path(__file__).parent.parent / "docs" / "replicable-mean.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "replicable-mean.md").read_text(encoding="utf-8")
     kinds: tuple[Literal["certified", "paper"], ...] = ("certified", "paper")
     for constants in kinds:
         row = [bd.samples_needed(tau=0.05, delta=0.001, rho=rho, constants=constants) for rho in (0.3, 0.1, 0.01)]

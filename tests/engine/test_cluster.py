@@ -25,7 +25,7 @@ from banditto.engine import dask_cluster as opening
 from banditto.engine.blocks import run_pairs
 from banditto.engine.dask_executor import ClusterExecutor
 from banditto.engine.pairs import PairCounts, Study, study_of
-from tests.dask_cluster import LocalDask, local_dask
+from tests.engine.dask_cluster import LocalDask, local_dask
 
 WORLD = bd.Bernoulli([0.5, 0.72, 0.6])
 BATCHED = bd.RandomThreshold(arms=3, horizon=10**7, rho=0.3)

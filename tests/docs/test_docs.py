@@ -15,7 +15,6 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from docs import ideas
 from examples.real_data import plans
 from scipy.special import bdtr
 
@@ -29,8 +28,9 @@ from banditto.numbers import intervals
 from banditto.policies import baselines
 from banditto.policies.shared import confidence
 from banditto.problems import environments
+from docs import ideas
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 

@@ -280,7 +280,7 @@ def average_until_settled(rho: float, rate: float, step: int, looks: int, paths:
 )
 def test_the_table_of_pairs_until_settled_is_what_comes_out(rho: float, averages: tuple[int, ...]) -> None:
     """The figures of docs/certify.md. An average of 2,000 runs has a standard error of about 1.2% of it."""
-    page = (Path(__file__).parent.parent / "docs" / "certify.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "certify.md").read_text(encoding="utf-8")
     assert f"| {rho} | until settled | {' | '.join(f'{average:,}' for average in averages)} |" in page
     for factor, average in zip((0, 0.5, 0.8, 1.2, 2), averages, strict=True):
         found = average_until_settled(rho, factor * rho, max(1, average // 100), 3000)

@@ -30,7 +30,7 @@ from banditto.paper.fits import Point, exponent, power_law
 from banditto.paper.measuring import differing
 from banditto.report.paper_report import reproduction_files
 
-REPOSITORY = Path(__file__).parent.parent
+REPOSITORY = Path(__file__).parents[2]
 
 
 def claim(rule: Any, name: str = "test-1", reason: str = "") -> Claim:

@@ -18,7 +18,7 @@ import pytest
 
 import banditto as bd
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 # what a browser fetches by itself, as opposed to what a reader may click on
 FETCHED = {"img": "src", "script": "src", "source": "srcset", "iframe": "src", "video": "src", "audio": "src"}

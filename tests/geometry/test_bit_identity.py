@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.design_digests import digests
-from tests.test_golden import SIMD
+from tests.geometry.design_digests import digests
+from tests.measure.test_golden import SIMD
 
 HERE = Path(__file__).parent
 GOLDEN: dict[str, str] = json.loads((HERE / "golden_designs.json").read_text())
