@@ -23,7 +23,7 @@ from banditto.report.style import LOOKS, as_png, drawn_in
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS.parent))
 
-from tests import test_actions, test_bit_identity, test_design
+from tests.geometry import test_actions, test_bit_identity, test_design
 from tests.statistical import test_mean_rounding, test_random_threshold
 from tests.statistical.hard import PAIRS, RHO
 

@@ -23,8 +23,7 @@ from banditto import policies
 from banditto.chance.coins import Coins
 from banditto.core.exact import first_true
 from banditto.measure.study_file import StudyFile
-from banditto.numbers import confidence_sequence as sequences
-from banditto.numbers import intervals
+from banditto.numbers import confidence_sequence, intervals
 from banditto.policies import baselines
 from banditto.policies.shared import confidence
 from banditto.problems import environments
@@ -42,8 +41,13 @@ def text_of(page: Path) -> str:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_names_in_the_text_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    for module, name in re.findall(r"`(confidence|intervals|sequences|Coins)\.(?!py\b)(\w+)", text):
-        places = {"confidence": confidence, "intervals": intervals, "sequences": sequences, "Coins": Coins}
+    for module, name in re.findall(r"`(confidence|intervals|confidence_sequence|Coins)\.(?!py\b)(\w+)", text):
+        places = {
+            "confidence": confidence,
+            "intervals": intervals,
+            "confidence_sequence": confidence_sequence,
+            "Coins": Coins,
+        }
         assert hasattr(places[module], name), name
 
 

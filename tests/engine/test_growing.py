@@ -445,9 +445,11 @@ def test_a_report_of_results_that_grew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     from banditto.cli.app import run
-    from banditto.report import comparison_report as writing
+    from banditto.report import comparison_report
 
-    monkeypatch.setattr(writing, "drawn_files", lambda *arguments: {})  # pictures take long, and nothing grew in them
+    monkeypatch.setattr(
+        comparison_report, "drawn_files", lambda *arguments: {}
+    )  # pictures take long, and nothing grew in them
     command = [*("compare", "--means", "0.5,0.7", "--horizon", "1e6", "--rho", "0.1", "--policies", "random-threshold")]
     command += ["--out", str(tmp_path / "o")]
     assert run([*command, "--pairs", "100"]) == 0

@@ -23,8 +23,7 @@ from banditto.chance.coins import Coins
 from banditto.core.errors import ContractError
 from banditto.core.provenance import provenance
 from banditto.numbers.intervals import clopper_pearson
-from banditto.paper import claim_list as catalogue
-from banditto.paper import definition
+from banditto.paper import claim_list, definition
 from banditto.paper.claims import AtLeast, AtMost, Claim, Measured, Near, Row, Untestable
 from banditto.paper.fits import Point, exponent, power_law
 from banditto.paper.measuring import differing
@@ -127,7 +126,7 @@ def test_an_exponent_is_read_off_and_drawn() -> None:
 
 # -- the list ---------------------------------------------------------------------------------------------------------
 
-CLAIMS = catalogue.claims()
+CLAIMS = claim_list.claims()
 # what the list of claims must cover; each place has a row with a verdict
 PLACES = {
     *("Definition 1", "Warm-up I", "Proposition 2", "Theorem 3", "Theorem 4", "Lemma 5", "Theorem 6", "Lemma 7"),
@@ -150,12 +149,12 @@ def test_what_is_not_testable_is_rare() -> None:
 
 
 def test_only_takes_names_and_groups() -> None:
-    assert len(catalogue.chosen(None)) == len(CLAIMS)
-    assert [row.name for row in catalogue.chosen("definition-1-ucb1")] == ["definition-1-ucb1"]
-    assert len(catalogue.chosen("definition-1")) == 18
-    assert "definition-1" in catalogue.groups()
+    assert len(claim_list.chosen(None)) == len(CLAIMS)
+    assert [row.name for row in claim_list.chosen("definition-1-ucb1")] == ["definition-1-ucb1"]
+    assert len(claim_list.chosen("definition-1")) == 18
+    assert "definition-1" in claim_list.groups()
     with pytest.raises(bd.InvalidArgument, match=r"^only: got def, allowed: .*definition-1"):
-        catalogue.chosen("def")
+        claim_list.chosen("def")
 
 
 def test_the_page_has_every_claim() -> None:

@@ -17,9 +17,7 @@ import banditto as bd
 from banditto.chance.coins import Coins
 from banditto.core.schedule import Batch, Schedule
 from banditto.measure.certify import Regret
-from banditto.paper import beyond_prices as prices
-from banditto.paper import beyond_rivals as rivals
-from banditto.paper import growth, mean_estimation, printed, undecided, warm_up
+from banditto.paper import beyond_prices, beyond_rivals, growth, mean_estimation, printed, undecided, warm_up
 from banditto.paper.claim_list import claim_of, claims
 from banditto.paper.claims import Effort, Measured, Row
 from banditto.paper.finite_arms import FIRST, GROWING, SECOND
@@ -237,22 +235,27 @@ def test_a_price_with_another_exponent_is_noticed(direction: float) -> None:
     for name in ("conclusion-rho", "beyond-price-rho"):
         power = 1.0 + direction * effect(name) / 2.0
 
-        def make(problem: rivals.Problem, power: float = power) -> Any:
-            return prices.algorithm_2_certified(problem._replace(rho=problem.rho**power))
+        def make(problem: beyond_rivals.Problem, power: float = power) -> Any:
+            return beyond_prices.algorithm_2_certified(problem._replace(rho=problem.rho**power))
 
-        assert verdict(name, prices.rho_price(make, "planted", QUICK)) == "disagrees"
+        assert verdict(name, beyond_prices.rho_price(make, "planted", QUICK)) == "disagrees"
 
 
 def test_a_price_that_log_t_multiplies_is_noticed() -> None:
     """Algorithm 2 is one, and another with 0.3 more in the exponent is beyond what any policy needs."""
     name = "beyond-price-additive"
-    assert verdict(name, prices.horizon_price(rivals.algorithm_2, prices.TINY, 11, QUICK)) == "disagrees"
+    assert (
+        verdict(name, beyond_prices.horizon_price(beyond_rivals.algorithm_2, beyond_prices.TINY, 11, QUICK))
+        == "disagrees"
+    )
     name = "beyond-price-horizon"
 
-    def dearer(problem: rivals.Problem) -> Any:
-        return rivals.algorithm_2(problem._replace(rho=0.04 * math.log(problem.horizon) ** (-effect(name) / 2.0)))
+    def dearer(problem: beyond_rivals.Problem) -> Any:
+        return beyond_rivals.algorithm_2(
+            problem._replace(rho=0.04 * math.log(problem.horizon) ** (-effect(name) / 2.0))
+        )
 
-    assert verdict(name, prices.horizon_price(dearer, 0.1, 9, QUICK)) == "disagrees"
+    assert verdict(name, beyond_prices.horizon_price(dearer, 0.1, 9, QUICK)) == "disagrees"
 
 
 @pytest.mark.parametrize(("ratio", "expected"), [(55.0, "disagrees"), (70.0, "agrees")])
@@ -262,12 +265,12 @@ def test_a_house_policy_that_saves_less_is_noticed(
     """Regrets of which one is so many times the other, each with an interval of a tenth."""
 
     def regret(make: Any, problem: Any, effort: Effort, seed: int = 0) -> Regret:
-        mean = 1e4 * (1.0 if make is rivals.house else ratio)
+        mean = 1e4 * (1.0 if make is beyond_rivals.house else ratio)
         return Regret(mean, (0.9 * mean, 1.1 * mean), mean)
 
-    monkeypatch.setattr(rivals, "regret_of", regret)
+    monkeypatch.setattr(beyond_rivals, "regret_of", regret)
     for name, rival in (
-        ("beyond-rivals-algorithm-1", rivals.algorithm_1),
-        ("beyond-rivals-algorithm-2", rivals.algorithm_2),
+        ("beyond-rivals-algorithm-1", beyond_rivals.algorithm_1),
+        ("beyond-rivals-algorithm-2", beyond_rivals.algorithm_2),
     ):
-        assert verdict(name, rivals.against(rival, rivals.house, QUICK)) == expected
+        assert verdict(name, beyond_rivals.against(rival, beyond_rivals.house, QUICK)) == expected

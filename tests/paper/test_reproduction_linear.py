@@ -17,9 +17,10 @@ from scipy.special import ndtri
 
 from banditto.core.arrays import FloatArray
 from banditto.geometry.design import Design, g_optimal_design
-from banditto.paper import beyond_lattice as lattice
 from banditto.paper import (
+    beyond_lattice,
     computation,
+    core_set_lemmas,
     least_squares,
     linear_finite,
     linear_infinite,
@@ -27,7 +28,6 @@ from banditto.paper import (
     printed_linear,
     rounded_regression,
 )
-from banditto.paper import core_set_lemmas as designs
 from banditto.paper.claims import Claim, Effort, Measured, Row, Untestable
 from banditto.paper.linear_instances import cube
 from banditto.policies.least_squares_rounding.accuracies import RoundingPlan, RoundingProblem
@@ -39,13 +39,13 @@ QUICK = Effort(quick=True)
 MODULES = (
     least_squares,
     linear_finite,
-    designs,
+    core_set_lemmas,
     rounded_regression,
     linear_infinite,
     naive_net,
     computation,
     printed_linear,
-    lattice,
+    beyond_lattice,
 )
 CLAIMS: dict[str, Claim] = {claim.name: claim for module in MODULES for claim in module.CLAIMS}
 DISAGREE = {
@@ -163,7 +163,7 @@ def test_a_lattice_that_takes_other_powers_of_the_dimension(sign: float) -> None
     name = "beyond-lattice-dimension"
 
     def planted(dimension: int, epsilon: float, rho: float) -> float:
-        return lattice.lattice_pulls(dimension, epsilon, rho) * math.pow(dimension, sign * detectable(name))
+        return beyond_lattice.lattice_pulls(dimension, epsilon, rho) * math.pow(dimension, sign * detectable(name))
 
     assert verdict(name, rounded_regression.by_dimension(planted, 0.01, 3.5, "pulls", QUICK)) == "disagrees"
 
@@ -177,7 +177,7 @@ def test_core_sets_of_other_sizes(power: float) -> None:
         size = max(1, round(sound.support * sound.dimension**power))
         return replace(sound, counts=(sound.counts * size)[:size])
 
-    assert verdict("lemma-7-core-set", designs.sizes(designs.KINDS, 1.0, QUICK, planted)) == "disagrees"
+    assert verdict("lemma-7-core-set", core_set_lemmas.sizes(core_set_lemmas.KINDS, 1.0, QUICK, planted)) == "disagrees"
 
 
 def test_oracles_that_are_asked_more_often() -> None:
@@ -214,7 +214,7 @@ def test_too_few_pulls_for_the_accuracy() -> None:
 
 def test_cells_that_are_too_small() -> None:
     """Those of rho = 0.125 differ in 0.11 of all pairs: the bound is nearly attained."""
-    measured = rounded_regression.differing(lattice.lattice_pairs(QUICK, rho=0.125))
+    measured = rounded_regression.differing(beyond_lattice.lattice_pairs(QUICK, rho=0.125))
     assert measured.value == pytest.approx(0.11, abs=0.01)
     assert verdict("beyond-lattice-replicable", measured) == "disagrees"
 
@@ -236,7 +236,7 @@ def test_coins_that_are_not_shared(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_too_few_pulls_for_the_lattice() -> None:
     """A quarter of them: errors are twice as large, and at least 0.012 of all are above eps."""
-    measured = rounded_regression.inaccurate(lattice.lattice_pairs(QUICK, part=0.25))
+    measured = rounded_regression.inaccurate(beyond_lattice.lattice_pairs(QUICK, part=0.25))
     assert measured.value >= rounded_regression.DELTA + detectable("beyond-lattice-accuracy")
     assert verdict("beyond-lattice-accuracy", measured) == "disagrees"
 
@@ -247,7 +247,7 @@ def test_designs_that_are_not_good_enough() -> None:
     def planted(actions: Any, *, accuracy: float) -> Design:
         return g_optimal_design(actions, accuracy=1.25 * accuracy)
 
-    measured = designs.extreme(designs.certified_ratio, "g/d", True, QUICK, planted)
+    measured = core_set_lemmas.extreme(core_set_lemmas.certified_ratio, "g/d", True, QUICK, planted)
     assert measured.value >= 2.0 + detectable("lemma-7-design")
     assert verdict("lemma-7-design", measured) == "disagrees"
 
@@ -258,7 +258,7 @@ def test_masses_that_are_not_spread() -> None:
     def planted(design: Design) -> float:
         return min(design.weights) * 2 * design.support
 
-    measured = designs.extreme(planted, "mass", False, QUICK)
+    measured = core_set_lemmas.extreme(planted, "mass", False, QUICK)
     assert measured.value <= 1.0 - detectable("lemma-8-mass")
     assert verdict("lemma-8-mass", measured) == "disagrees"
 
@@ -269,7 +269,7 @@ def test_a_policy_that_saves_nothing() -> None:
     def planted(**known: Any) -> LinearThreshold:
         return LinearThreshold(**known, constants="paper")
 
-    measured = lattice.regret_ratio(LinearThreshold, lattice.CELLS[:1], QUICK, planted)
+    measured = beyond_lattice.regret_ratio(LinearThreshold, beyond_lattice.CELLS[:1], QUICK, planted)
     assert measured.value == pytest.approx(1.0)
     assert verdict("beyond-lattice-regret-3", measured) == "disagrees"
 

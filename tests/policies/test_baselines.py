@@ -11,8 +11,7 @@ from numba import njit
 from scipy import stats
 
 import banditto as bd
-from banditto.chance import gamma_samples
-from banditto.chance import splitmix as counter
+from banditto.chance import gamma_samples, splitmix
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
 from banditto.engine import batched, rounds
@@ -218,7 +217,7 @@ def test_kernels_are_the_formulas(policy: Any) -> None:
         total = generator.binomial(n, generator.uniform(0.3, 0.7, 4)).astype(float)
         t = int(n.sum())
         means = total / n
-        noise = np.array([counter.normal(coin_key, t * 4 + arm) for arm in range(4)])
+        noise = np.array([splitmix.normal(coin_key, t * 4 + arm) for arm in range(4)])
         numbers = np.zeros((gamma_samples.NUMBERS, 8))
         for place, shape in enumerate([*(1 + total), *(1 + n - total)]):
             gamma_samples.prepare(shape, numbers, place)
@@ -325,11 +324,11 @@ def test_batched_elimination_is_measured_like_any_baseline() -> None:
 def many(kind: int, key: np.uint64, first: float, second: float, out: FloatArray) -> None:
     for index in range(out.size):
         if kind == 0:
-            out[index] = counter.uniform(key, index)
+            out[index] = splitmix.uniform(key, index)
         elif kind == 1:
-            out[index] = counter.normal(key, index)
+            out[index] = splitmix.normal(key, index)
         else:
-            out[index] = counter.any_beta(first, second, counter.word(key, index))
+            out[index] = splitmix.any_beta(first, second, splitmix.word(key, index))
 
 
 def draws(kind: int, key: int, first: float = 0.0, second: float = 0.0) -> FloatArray:

@@ -20,8 +20,7 @@ from banditto.core.errors import InvalidArgument, ShortHorizonWarning
 from banditto.core.rewards import Rewards
 from banditto.engine.batched import executions
 from banditto.engine.pairs import study_of
-from banditto.policies.certified_elimination import ladder as certified
-from banditto.policies.certified_elimination import ladder_search as tuning
+from banditto.policies.certified_elimination import ladder, ladder_search
 from banditto.policies.certified_elimination.overlap import Window, worst_sum
 from banditto.policies.shared import confidence
 from banditto.testing import POLICY_CHECKS, assert_rate_at_most
@@ -89,13 +88,13 @@ def test_tiny_rhos(arms: int, horizon: int, rho: float) -> None:
 
 
 def test_the_search_is_deterministic_and_cached() -> None:
-    problem = tuning.Problem(7, 10**7, 0.15, BOUNDED, None)
-    first = tuning.best_design(problem)
-    hits = tuning.best_design.cache_info().hits
-    assert tuning.best_design(problem) is first
-    assert tuning.best_design.cache_info().hits == hits + 1
-    tuning.best_design.cache_clear()
-    assert tuning.best_design(problem) == first
+    problem = ladder_search.Problem(7, 10**7, 0.15, BOUNDED, None)
+    first = ladder_search.best_design(problem)
+    hits = ladder_search.best_design.cache_info().hits
+    assert ladder_search.best_design(problem) is first
+    assert ladder_search.best_design.cache_info().hits == hits + 1
+    ladder_search.best_design.cache_clear()
+    assert ladder_search.best_design(problem) == first
 
 
 def test_a_named_gap_is_what_the_constants_are_tuned_for() -> None:
@@ -114,7 +113,7 @@ def test_cuts_can_be_recomputed_by_hand() -> None:
     """K = 2, T = 10^6, rho = 0.1: l = R + a w, R = sqrt(log(N T)/m), w = M E/share, E = sqrt(2/(pi m))."""
     policy = bd.CertifiedElimination(arms=2, horizon=10**6, rho=0.1)
     plan = policy.schedule
-    design = tuning.best_design(tuning.Problem(2, 10**6, 0.1, BOUNDED, None))
+    design = ladder_search.best_design(ladder_search.Problem(2, 10**6, 0.1, BOUNDED, None))
     number = len(plan.batches)
     share = (0.1 - 2e-6) * design.commit_share / 1000
     multiples = set()
@@ -140,14 +139,14 @@ def test_a_description_says_how_to_recompute_every_cut() -> None:
 
 
 def test_windows_are_the_narrowest_that_the_proof_allows() -> None:
-    problem = tuning.Problem(5, 10**7, 0.1, BOUNDED, None)
-    plan = certified.resolve(problem)
-    commit = {name: value for name, value, _ in certified.terms(problem, plan)}["commit"]
+    problem = ladder_search.Problem(5, 10**7, 0.1, BOUNDED, None)
+    plan = ladder.resolve(problem)
+    commit = {name: value for name, value, _ in ladder.terms(problem, plan)}["commit"]
     narrower = plan._replace(
         batches=tuple(b._replace(commit=b.commit._replace(width=b.commit.width * 0.98)) for b in plan.batches)
     )
-    larger = {name: value for name, value, _ in certified.terms(problem, narrower)}["commit"]
-    share = 0.1 * tuning.best_design(problem).commit_share / 1000
+    larger = {name: value for name, value, _ in ladder.terms(problem, narrower)}["commit"]
+    share = 0.1 * ladder_search.best_design(problem).commit_share / 1000
     assert float(commit) <= share < float(larger)
 
 

@@ -1,7 +1,8 @@
 """Constants that constructors resolve today, as digests of protocols.
 
-Golden digests (tests/measure/test_golden.py) are of stored protocols and never change. These may: whoever improves constants
-writes the new digest here, on purpose, and says so in CHANGELOG.md. Protocols that were saved before keep theirs.
+Golden digests (tests/measure/test_golden.py) are of stored protocols and never change. These may: whoever improves
+constants writes the new digest here, on purpose, and says so in CHANGELOG.md. Protocols that were saved before keep
+theirs.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import banditto as bd
-from banditto.chance import splitmix as counter
+from banditto.chance import splitmix
 from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
@@ -115,7 +115,7 @@ def test_choices_are_those_of_a_plain_implementation(policy: Any) -> None:
     sums, averages, shares, memory = np.zeros(6), np.zeros(6), np.zeros(6), np.zeros(policy.memory(6))
     design, answer = policy.regularisation * np.eye(3)[None], np.zeros((1, 3))
     for time in range(2500):
-        noise = np.array([[counter.normal(coin_key, 3 * time + index) for index in range(3)]])
+        noise = np.array([[splitmix.normal(coin_key, 3 * time + index) for index in range(3)]])
         if isinstance(policy, bd.LinThompson):
             # R^-1 z for V = R'R, in terms of the lower triangular root of V^-1 that `plain_index` uses
             root = np.linalg.cholesky(design[0]).T

@@ -238,13 +238,13 @@ def test_no_two_arms_of_the_legend_look_alike() -> None:
 
 def test_ctrl_c_while_drawing_keeps_the_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
     from banditto.cli import main
-    from banditto.report import comparison_report as writing
+    from banditto.report import comparison_report
 
     def interrupted(*arguments: Any) -> None:
         raise KeyboardInterrupt
 
     (tmp_path / "report.html").write_text("of an earlier run")
-    monkeypatch.setattr(writing, "drawn_files", interrupted)
+    monkeypatch.setattr(comparison_report, "drawn_files", interrupted)
     with pytest.raises(SystemExit) as stop:
         main([*QUICK, "--policies", "moss", "--out", str(tmp_path)])
     out, err = capfd.readouterr()

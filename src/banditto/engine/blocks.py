@@ -14,8 +14,7 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor
 from typing import NamedTuple
 
 from banditto.core.errors import WorkerError
-from banditto.engine import batched
-from banditto.engine import infinite as placed
+from banditto.engine import batched, infinite
 from banditto.engine.ledger import Ledger
 from banditto.engine.pairs import PAIRS_PER_ROUND_BLOCK, PairCounts, Study, is_placed, pairs_per_block
 from banditto.engine.pool import WORKER_DIED, Parts, Played, Share, Workers, workers_for
@@ -49,7 +48,7 @@ def run_block(study: Study, start: int, keep: int) -> PairCounts:
         return rounds.run_block(study, policy, start, keep)
     block = start // pairs_per_block(study.environment, study.backend)
     if is_placed(study.environment) and isinstance(policy, PlacedPolicy):
-        return placed.run_block(study, policy, block, keep)
+        return infinite.run_block(study, policy, block, keep)
     return batched.run_block(study, policy, block, keep)
 
 

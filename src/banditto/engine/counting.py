@@ -11,8 +11,7 @@ import numpy as np
 from banditto.chance.coins import Coins
 from banditto.chance.noise import Noise
 from banditto.core.errors import InvalidArgument
-from banditto.engine import batched
-from banditto.engine import infinite as placed
+from banditto.engine import batched, infinite
 from banditto.engine.pairs import Study, is_placed
 from banditto.policies.policy import PlacedPolicy, RoundPolicy
 from banditto.problems.environment import LinearEnvironment
@@ -28,10 +27,10 @@ def count_differing(study: Study, group: int, size: int) -> int:
     apart = np.zeros(size, dtype=np.bool_)
     if is_placed(environment) and isinstance(policy, PlacedPolicy):
         assert isinstance(environment, LinearEnvironment)
-        left, right = (placed.Execution(policy, environment, coins, noise) for noise in noises)
+        left, right = (infinite.Execution(policy, environment, coins, noise) for noise in noises)
         while (here := left.advance()) is not None and (there := right.advance()) is not None:
             for row in np.flatnonzero(~apart).tolist():
-                apart[row] = placed.row_of(here, row) != placed.row_of(there, row)
+                apart[row] = infinite.row_of(here, row) != infinite.row_of(there, row)
         return int(apart.sum())
     one, two = (batched.Execution(policy, environment, coins, noise) for noise in noises)
     # a side that is done before the other has pulled more in some batch, where that was seen

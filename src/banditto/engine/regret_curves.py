@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from banditto.core.arrays import FloatArray, IntArray
-from banditto.engine import batched
-from banditto.engine import infinite as placed
+from banditto.engine import batched, infinite
 from banditto.engine.pairs import Study, gaps, is_placed, pairs_per_block, pseudo_regret
 from banditto.policies.policy import BatchedPolicy, PlacedPolicy, RoundPolicy
 from banditto.problems.environment import LinearEnvironment
@@ -68,7 +67,7 @@ def _placed_regrets(study: Study, policy: PlacedPolicy[object], pairs: int, pull
     environment = study.environment
     assert isinstance(environment, LinearEnvironment)
     sides = []
-    for execution in placed.executions(study, policy, 0):
+    for execution in infinite.executions(study, policy, 0):
         regret = np.zeros((pairs, pulls.size), dtype=np.float64)
         spent = np.zeros((pairs, 1), dtype=np.int64)
         while (plan := execution.advance()) is not None:

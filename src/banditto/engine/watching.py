@@ -8,8 +8,7 @@ import numpy as np
 
 from banditto.core.arrays import IntArray
 from banditto.core.exact import integer
-from banditto.engine import batched
-from banditto.engine import infinite as placed
+from banditto.engine import batched, infinite
 from banditto.engine.pairs import is_placed, study_of
 from banditto.policies.policy import AnyPolicy, PlacedPolicy, RoundPolicy
 from banditto.problems.environment import Environment
@@ -65,7 +64,7 @@ def watch_pair(
         digests = (sides[0].digest, sides[1].digest)
     else:
         if is_placed(environment) and isinstance(policy, PlacedPolicy):
-            trajectories = placed.pair_trajectories(study, policy, pair)
+            trajectories = infinite.pair_trajectories(study, policy, pair)
         else:
             trajectories = batched.pair_trajectories(study, policy, pair)
         arms = len(trajectories[0].actions) or arms

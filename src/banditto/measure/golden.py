@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-import banditto as bd
 from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import ContractError
 from banditto.core.protocol import Protocol
 from banditto.core.trajectory import Run, Trajectory
 from banditto.policies.catalogue import policy_of
+from banditto.policies.linear.replicable_least_squares import ReplicableLeastSquares
 from banditto.policies.policy import PlacedPolicy, Policy
 
 # One policy of each kind, and of each set of constants: what its digests are called, and its protocol's file.
@@ -50,8 +50,8 @@ CASES = {
 
 def stored_protocol(case: str) -> Protocol:
     """Read the protocol of a case from the package; constants of today's constructors have no part in it."""
-    text = resources.files("banditto.measure").joinpath("protocols", f"{CASES[case]}.json").read_text(encoding="utf-8")
-    return Protocol.from_json(text)
+    file = resources.files("banditto.measure").joinpath("golden_protocols", f"{CASES[case]}.json")
+    return Protocol.from_json(file.read_text(encoding="utf-8"))
 
 
 def recorded_totals(pulls: IntArray, batch: int) -> FloatArray:
@@ -104,7 +104,7 @@ def digests() -> dict[str, str]:
         points = [[((7 * k + 3 * j * j) % 19 - 9) / (9 * dimension) for j in range(dimension)] for k in range(30)]
         kinds: tuple[Any, ...] = ("lattice", "grid")
         for kind in kinds:
-            lsq = bd.ReplicableLeastSquares(actions=points, rounding=kind)
+            lsq = ReplicableLeastSquares(actions=points, rounding=kind)
             counts = lsq.plan(10**6).pulls
             totals = recorded_totals(np.array([counts]), dimension)[0].tolist()
             rows = list(zip(lsq.design.arms or (), counts, totals, strict=True))

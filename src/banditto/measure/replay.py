@@ -71,11 +71,9 @@ class LogRows:
 
     def round_kernel(self) -> RewardKernel:
         """The next row of the arm."""
-        from banditto.problems.environments import (
-            single_rewards as single,  # compiled code is loaded only where it is used
-        )
+        from banditto.problems.environments import single_rewards  # compiled code is loaded only where it is used
 
-        return single.replayed
+        return single_rewards.replayed
 
     def round_parameters(self) -> FloatArray:
         """A copy that one execution reads from: rows read, how many there are, and the rows."""

@@ -21,7 +21,8 @@ Direction = Sequence[float] | FloatArray
 class ActionSet(Protocol):
     """Every convex set that a policy can play on; your own needs no more than this.
 
-    `maximise` must give the same bits on every machine: use `banditto.numbers.fixed_order`, fractions or integers, not BLAS.
+    `maximise` must give the same bits on every machine: use `banditto.numbers.fixed_order`, fractions or integers,
+    not BLAS.
     """
 
     @property

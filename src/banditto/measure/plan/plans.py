@@ -17,6 +17,7 @@ from banditto.chance.coins import LARGEST_SEED
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, open_unit, real
 from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
+from banditto.geometry.actions.checking import checked_actions
 from banditto.measure.certify import Regret
 from banditto.measure.plan.effort import Effort
 from banditto.measure.plan.planner import LARGEST_RHO, LEAST_RHO, NARROWEST, Open, Planner, Progress, Settled
@@ -24,7 +25,6 @@ from banditto.measure.plan.questions import AIMED, AIMED_LINEAR, Question
 from banditto.measure.plan.rehearsal import Rehearsal
 from banditto.measure.plan.trial_plan import TrialPlan
 from banditto.policies.catalogue import protocol_of
-from banditto.policies.linear.linear_policy import checked_actions
 from banditto.problems.environment import Environment
 
 MOST_SURE = 0.999  # more would take too many rehearsals

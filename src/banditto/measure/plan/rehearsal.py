@@ -13,8 +13,7 @@ import numpy as np
 from banditto.chance.coins import Coins, address_key
 from banditto.chance.noise import Noise
 from banditto.core.arrays import BoolArray, FloatArray
-from banditto.engine import batched
-from banditto.engine import infinite as placed
+from banditto.engine import batched, infinite
 from banditto.engine.pairs import gaps, is_placed, pseudo_regret, study_of
 from banditto.policies.policy import BatchedPolicy, PlacedPolicy
 from banditto.problems.environment import Environment, LinearEnvironment
@@ -45,7 +44,7 @@ def rehearse(policy: BatchedPolicy[Any], environment: Environment, gap: float, e
         noise = Noise(noise_seed, 0, start)
         if is_placed(environment) and isinstance(policy, PlacedPolicy):
             assert isinstance(environment, LinearEnvironment)
-            parts.append(_placed(placed.Execution(policy, environment, coins, noise), environment, gap, coins.count))
+            parts.append(_placed(infinite.Execution(policy, environment, coins, noise), environment, gap, coins.count))
         else:
             parts.append(_batched(batched.Execution(policy, environment, coins, noise), environment, gap, coins.count))
     regrets, decided = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -63,7 +62,7 @@ def _batched(
 
 
 def _placed(
-    execution: placed.Execution, environment: LinearEnvironment, gap: float, count: int
+    execution: infinite.Execution, environment: LinearEnvironment, gap: float, count: int
 ) -> tuple[FloatArray, FloatArray]:
     clock = _Clock(count)
     while (plan := execution.advance()) is not None:

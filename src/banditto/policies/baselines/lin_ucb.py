@@ -32,10 +32,7 @@ from banditto.policies.baselines.ridge import (
     update,
     weigh,
 )
-from banditto.policies.linear.linear_policy import (
-    largest_parameter,
-    usual_centre,
-)
+from banditto.policies.linear.linear_policy import largest_parameter, usual_centre
 from banditto.policies.policy import Kernel, Record
 
 

@@ -26,18 +26,12 @@ from banditto.core.exact import integer, real, scale
 from banditto.core.horizons import checked_arms, checked_horizon
 from banditto.core.protocol import Plain, Protocol, fraction, from_fraction
 from banditto.core.rewards import Rewards
+from banditto.geometry.actions.checking import actions_from_plain, actions_to_plain, finite_actions
 from banditto.geometry.actions.finite import FiniteActions
 from banditto.geometry.design import g_optimal_design
 from banditto.numbers.fixed_order import cholesky, product, second_moment, solved_lower
 from banditto.policies.linear.contests import field_of
-from banditto.policies.linear.linear_policy import (
-    actions_from_plain,
-    actions_to_plain,
-    check_linear,
-    finite_actions,
-    largest_parameter,
-    usual_centre,
-)
+from banditto.policies.linear.linear_policy import check_linear, largest_parameter, usual_centre
 
 _ACCURACY = 0.5
 _NUMBERS = ("sigma", "centre", "bound")

@@ -19,14 +19,9 @@ from banditto.core.exact import real, scale
 from banditto.core.horizons import checked_arms
 from banditto.core.protocol import Plain, Protocol, fraction, from_fraction
 from banditto.core.rewards import Rewards
+from banditto.geometry.actions.checking import actions_from_plain, actions_to_plain, finite_actions
 from banditto.geometry.actions.finite import FiniteActions
-from banditto.policies.linear.linear_policy import (
-    actions_from_plain,
-    actions_to_plain,
-    check_linear,
-    finite_actions,
-    usual_centre,
-)
+from banditto.policies.linear.linear_policy import check_linear, usual_centre
 from banditto.policies.policy import Record
 
 

@@ -27,8 +27,7 @@ from banditto.core.exact import integer, real, written
 from banditto.core.protocol import Plain, Protocol
 from banditto.core.rewards import Rewards
 from banditto.core.text import significant
-from banditto.policies.certified_elimination import ladder as certified
-from banditto.policies.certified_elimination import named_gap as aiming
+from banditto.policies.certified_elimination import ladder, named_gap
 from banditto.policies.certified_elimination.ladder import EXPLORATION_UNIT, Cut, Plan
 from banditto.policies.certified_elimination.ladder_search import Problem
 from banditto.policies.certified_elimination.named_gap import Aim
@@ -75,14 +74,14 @@ class CertifiedElimination(Replicable):
 
     def __post_init__(self) -> None:
         self._check()
-        self._set(schedule=certified.resolve(self._problem))
+        self._set(schedule=ladder.resolve(self._problem))
         if self.horizon < (self.minimum_horizon() or 0):
             self._warn_of_short_horizon(self.minimum_horizon)
 
     def _check(self) -> None:
         super().__post_init__()
-        if self.rho <= 2 * self.arms * certified.CHOICE_PRECISION:
-            raise InvalidArgument("rho", self.rho, f"above {2 * self.arms * certified.CHOICE_PRECISION:.3g}")
+        if self.rho <= 2 * self.arms * ladder.CHOICE_PRECISION:
+            raise InvalidArgument("rho", self.rho, f"above {2 * self.arms * ladder.CHOICE_PRECISION:.3g}")
         if self._paper:
             raise InvalidArgument("constants", self.constants, "'certified': this policy is not in the paper")
         if self._rewards.kind == "subgaussian":
@@ -100,7 +99,7 @@ class CertifiedElimination(Replicable):
         policy = object.__new__(cls)
         policy._set(**{"constants": "certified", "sigma": 0.5, "rewards": None, **arguments, "gap": aim.gap})
         policy._check()
-        policy._set(schedule=aiming.aimed_plan(policy._problem, aim))
+        policy._set(schedule=named_gap.aimed_plan(policy._problem, aim))
         return policy
 
     # -- the algorithm ------------------------------------------------------------------------------------
@@ -192,10 +191,10 @@ class CertifiedElimination(Replicable):
 
     def guarantee(self) -> Guarantee:
         """The bound on P(two executions differ), term by term; see docs/certified-elimination.md."""
-        if not certified.proved(self._problem, self.schedule):
+        if not ladder.proved(self._problem, self.schedule):
             reason = "cuts are not of the kind that the proof is about, so nothing is proved"
             return Guarantee.of([("unproved constants", Decimal(1), reason)], self.rho)
-        return Guarantee.of(certified.terms(self._problem, self.schedule), self.rho, self._caution)
+        return Guarantee.of(ladder.terms(self._problem, self.schedule), self.rho, self._caution)
 
     def minimum_horizon(self) -> int | None:
         """A horizon from which on the final batch pulls every arm, so that rewards decide something."""
@@ -228,7 +227,7 @@ class CertifiedElimination(Replicable):
     def relaxed(self, nominal: float) -> CertifiedElimination:
         """The same design with narrower windows, on batches that are shorter by as much as the windows are."""
         policy = copy(self)
-        policy._set(schedule=certified.relaxed(self._problem, self.schedule, nominal), constants=CALIBRATED)
+        policy._set(schedule=ladder.relaxed(self._problem, self.schedule, nominal), constants=CALIBRATED)
         return policy
 
     # -- what is written down -----------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, precise, written
 from banditto.core.protocol import Plain, fraction, from_fraction
 from banditto.core.schedule import MOST_BATCHES
-from banditto.policies.certified_elimination import ladder_search as tuning
+from banditto.policies.certified_elimination import ladder_search
 from banditto.policies.certified_elimination.ladder_search import Problem
 from banditto.policies.certified_elimination.overlap import Window, worst_sum
 from banditto.policies.shared import confidence
@@ -102,9 +102,9 @@ def _batch_from_plain(row: Any, horizon: int) -> TestBatch:
 
 def resolve(problem: Problem) -> Plan:
     """Search a design, then the narrowest windows for which every inequality of the proof holds."""
-    design = tuning.best_design(problem)
+    design = ladder_search.best_design(problem)
     guess = max(2, round(math.log(problem.horizon) / math.log(design.growth)))
-    first = tuning.first_pulls(design, problem, tuning.commit_shape(design, problem, guess))
+    first = ladder_search.first_pulls(design, problem, ladder_search.commit_shape(design, problem, guess))
     return with_first(problem, design, first)
 
 
@@ -135,7 +135,7 @@ def _scaled(cut: Cut, factor: float) -> Cut:
     return cut if factor == 1.0 else Cut(_snapped(cut.low * factor), _snapped(cut.width * factor))
 
 
-def with_first(problem: Problem, design: tuning.Design, first: int) -> Plan:
+def with_first(problem: Problem, design: ladder_search.Design, first: int) -> Plan:
     """The plan of a design whose first batch pulls every arm `first` times."""
     pulls = _ladder(first, design.growth, problem)
     room = float(written(problem.rho) - Decimal(2) / problem.horizon) - problem.arms * CHOICE_PRECISION
@@ -151,7 +151,7 @@ def with_first(problem: Problem, design: tuning.Design, first: int) -> Plan:
     return Plan((), design.exploration, alone / _choice_rounding(problem))
 
 
-def _tests(problem: Problem, design: tuning.Design, pulls: list[int], room: float) -> tuple[TestBatch, ...]:
+def _tests(problem: Problem, design: ladder_search.Design, pulls: list[int], room: float) -> tuple[TestBatch, ...]:
     """The batches with their cuts, each kind of test with its share of the room."""
     commits = _calibrated(
         problem, pulls, design.commit_offset, room * design.commit_share / 1000.0, 1, (1, problem.arms - 1)

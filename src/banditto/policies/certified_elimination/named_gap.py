@@ -17,8 +17,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from banditto.core.exact import first_true
-from banditto.policies.certified_elimination import ladder as certified
-from banditto.policies.certified_elimination import ladder_search as tuning
+from banditto.policies.certified_elimination import ladder, ladder_search
 from banditto.policies.certified_elimination.ladder import Plan
 from banditto.policies.certified_elimination.ladder_search import Design, Problem, Shape
 
@@ -48,27 +47,27 @@ class Aimed(NamedTuple):
 def aimed_plan(problem: Problem, aim: Aim) -> Plan:
     """The cheapest plan that keeps the promise, or the one that comes nearest to it."""
     design, first, deciding, _ = best_aim(problem, aim)
-    plan = certified.with_first(problem, design, first)
+    plan = ladder.with_first(problem, design, first)
     if not plan.batches:
         return plan
     # what was aimed with a rough window is aimed again with the real one
     shape = _real_shape(plan, deciding)
-    return certified.with_first(problem, design, _first(problem, design, shape, _deciding_pulls(problem, aim, shape)))
+    return ladder.with_first(problem, design, _first(problem, design, shape, _deciding_pulls(problem, aim, shape)))
 
 
 @lru_cache(maxsize=256)
 def best_aim(problem: Problem, aim: Aim) -> Aimed:
     """Growth and offset together, then the final batch; regret counts only among those that keep the promise."""
-    profiles = tuning.profiles_of(problem.arms, (aim.gap,), problem.widest)
+    profiles = ladder_search.profiles_of(problem.arms, (aim.gap,), problem.widest)
 
     def price(found: Aimed) -> tuple[bool, float]:
         if found.spending > aim.share * problem.horizon:
             return True, found.spending
-        return False, float(tuning.predicted_regret(found.design, problem, profiles, found.first)[0])
+        return False, float(ladder_search.predicted_regret(found.design, problem, profiles, found.first)[0])
 
-    shapes = [{"growth": q, "commit_offset": a} for q in _GROWTHS for a in tuning.OFFSETS]
-    ends = [{"final_share": f, "exploration": e} for f in tuning.FINAL for e in tuning.EXPLORATION]
-    best = _aimed(problem, aim, tuning.START)
+    shapes = [{"growth": q, "commit_offset": a} for q in _GROWTHS for a in ladder_search.OFFSETS]
+    ends = [{"final_share": f, "exploration": e} for f in ladder_search.FINAL for e in ladder_search.EXPLORATION]
+    best = _aimed(problem, aim, ladder_search.START)
     for changes in [*shapes, *ends]:
         candidate = _aimed(problem, aim, best.design._replace(**changes))
         if price(candidate) < price(best):
@@ -78,7 +77,7 @@ def best_aim(problem: Problem, aim: Aim) -> Aimed:
 
 def _aimed(problem: Problem, aim: Aim, design: Design) -> Aimed:
     guess = max(2, round(math.log(problem.horizon) / math.log(design.growth)))
-    shape = tuning.commit_shape(design, problem, guess)
+    shape = ladder_search.commit_shape(design, problem, guess)
     deciding = _deciding_pulls(problem, aim, shape)
     first = _first(problem, design, shape, deciding)
     spent, size = 0, first

@@ -25,7 +25,7 @@ from banditto.core.errors import InvalidArgument
 from banditto.core.protocol import Plain, Protocol
 from banditto.core.text import significant
 from banditto.geometry.actions.finite import FiniteActions
-from banditto.policies.certified_elimination import ladder as certified
+from banditto.policies.certified_elimination import ladder
 from banditto.policies.certified_elimination.ladder import EXPLORATION_UNIT, Plan
 from banditto.policies.certified_linear.predicted_costs import best_plan, gaps_of, lattice_regret
 from banditto.policies.certified_linear.value_cuts import LinearCuts
@@ -130,10 +130,10 @@ class CertifiedLinear(LinearPolicy):
         if isinstance(self.inner, LeastSquaresRounding):
             return self.inner.guarantee()
         problem, plan = self.inner.problem, self.inner.schedule
-        if not certified.proved(problem, plan):
+        if not ladder.proved(problem, plan):
             reason = "cuts are not of the kind that the proof is about, so nothing is proved"
             return Guarantee.of([("unproved constants", Decimal(1), reason)], self.rho)
-        return Guarantee.of(certified.terms(problem, plan), self.rho, self._caution)
+        return Guarantee.of(ladder.terms(problem, plan), self.rho, self._caution)
 
     def minimum_horizon(self) -> int | None:
         """From there on a first estimate, or a final batch, pulls every arm that it needs."""

@@ -16,8 +16,7 @@ from banditto.chance.coins import Coins
 from banditto.core.arrays import BoolArray, FloatArray
 from banditto.core.exact import ceiling, precise
 from banditto.core.protocol import Plain
-from banditto.policies.certified_elimination import ladder as certified
-from banditto.policies.certified_elimination import ladder_search as tuning
+from banditto.policies.certified_elimination import ladder, ladder_search
 from banditto.policies.certified_elimination.ladder import EXPLORATION_UNIT, Plan
 from banditto.policies.certified_elimination.ladder_search import Linear, Problem
 from banditto.policies.certified_linear.predicted_costs import worlds_of
@@ -36,7 +35,7 @@ class LinearCuts(LinearRace):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._set(schedule=certified.resolve(self.problem))
+        self._set(schedule=ladder.resolve(self.problem))
 
     @property
     def problem(self) -> Problem:
@@ -56,7 +55,7 @@ class LinearCuts(LinearRace):
         with precise():
             needed = ceiling(Decimal(pulls) * Decimal(found.units))
         narrowest = min(cut.width for cut in (commit, eliminate) if cut is not None)
-        return Step(needed, narrowest * certified.LINEAR_PRECISION / 4.0)
+        return Step(needed, narrowest * ladder.LINEAR_PRECISION / 4.0)
 
     def _uniforms(self, batch: int, coins: Coins) -> FloatArray:
         return np.concatenate([coins.uniform("commit", batch), coins.uniform("threshold", batch)], axis=1)
@@ -84,4 +83,4 @@ class LinearCuts(LinearRace):
     def regret(self) -> float:
         """Predicted regret, the mean over the parameters that were tuned for."""
         problem = self.problem
-        return tuning.expected_regret(tuning.best_design(problem), problem)
+        return ladder_search.expected_regret(ladder_search.best_design(problem), problem)

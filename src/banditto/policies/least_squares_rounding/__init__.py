@@ -1,1 +1,1 @@
-"""LeastSquaresRounding, the paper's Algorithm 4: its batches, their accuracies, and what each does with an active set."""
+"""LeastSquaresRounding, the paper's Algorithm 4: its batches, their accuracies, what each does with an active set."""

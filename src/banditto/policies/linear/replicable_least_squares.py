@@ -26,6 +26,7 @@ from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import Real, float_above, integer, open_unit, precise, real, written
 from banditto.core.rewards import RewardKind, Rewards
+from banditto.geometry.actions.checking import checked_actions
 from banditto.geometry.actions.finite import FiniteActions
 from banditto.geometry.design import Design, g_optimal_design
 from banditto.geometry.design.design_result import PullPlan
@@ -41,7 +42,7 @@ from banditto.policies.linear.estimate_rounding import (
     leverage_of,
     pulls_for,
 )
-from banditto.policies.linear.linear_policy import checked_actions, largest_parameter, largest_reward, usual_centre
+from banditto.policies.linear.linear_policy import largest_parameter, largest_reward, usual_centre
 from banditto.policies.policy import Guarantee
 from banditto.policies.shared.replicable_mean import samples_needed
 

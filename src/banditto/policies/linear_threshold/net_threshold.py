@@ -21,9 +21,10 @@ from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.horizons import MOST_ARMS
 from banditto.core.protocol import Plain, Protocol
+from banditto.geometry.actions.checking import checked_actions
 from banditto.geometry.actions.finite import FiniteActions
 from banditto.geometry.actions.nets import net
-from banditto.policies.linear.linear_policy import LinearPolicy, checked_actions
+from banditto.policies.linear.linear_policy import LinearPolicy
 from banditto.policies.linear_threshold.linear_threshold import LinearThreshold
 from banditto.policies.policy import Description, Guarantee
 

@@ -51,11 +51,9 @@ class Bernoulli:
 
     def round_kernel(self) -> RewardKernel:
         """0 or 1."""
-        from banditto.problems.environments import (
-            single_rewards as single,  # compiled code is loaded only where it is used
-        )
+        from banditto.problems.environments import single_rewards  # compiled code is loaded only where it is used
 
-        return single.bernoulli
+        return single_rewards.bernoulli
 
     def round_parameters(self) -> FloatArray:
         """The means."""

@@ -65,11 +65,9 @@ class Beta:
 
     def round_kernel(self) -> RewardKernel:
         """Beta."""
-        from banditto.problems.environments import (
-            single_rewards as single,  # compiled code is loaded only where it is used
-        )
+        from banditto.problems.environments import single_rewards  # compiled code is loaded only where it is used
 
-        return single.beta
+        return single_rewards.beta
 
     def round_parameters(self) -> FloatArray:
         """The two shapes of each arm."""

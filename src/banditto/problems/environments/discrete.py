@@ -108,11 +108,9 @@ class Discrete:
 
     def round_kernel(self) -> RewardKernel:
         """By the cumulative probabilities."""
-        from banditto.problems.environments import (
-            single_rewards as single,  # compiled code is loaded only where it is used
-        )
+        from banditto.problems.environments import single_rewards  # compiled code is loaded only where it is used
 
-        return single.discrete
+        return single_rewards.discrete
 
     def round_parameters(self) -> FloatArray:
         """(cumulative probability, value) pairs, the last one repeated up to the longest arm's length."""

@@ -55,11 +55,9 @@ class Gaussian:
 
     def round_kernel(self) -> RewardKernel:
         """Normal."""
-        from banditto.problems.environments import (
-            single_rewards as single,  # compiled code is loaded only where it is used
-        )
+        from banditto.problems.environments import single_rewards  # compiled code is loaded only where it is used
 
-        return single.gaussian
+        return single_rewards.gaussian
 
     def round_parameters(self) -> FloatArray:
         """Mean and standard deviation."""

@@ -18,10 +18,10 @@ from banditto.core.errors import InvalidArgument
 from banditto.core.exact import Real, real, scale
 from banditto.core.horizons import LONGEST_HORIZON, MOST_ARMS
 from banditto.core.rewards import Rewards
+from banditto.geometry.actions.checking import checked_actions
 from banditto.geometry.actions.finite import LONGEST, FiniteActions
 from banditto.geometry.actions.sets import ActionSet, ConvexSet
 from banditto.numbers.fixed_order import inner, product
-from banditto.policies.linear.linear_policy import checked_actions
 from banditto.problems.environment import RewardKernel
 from banditto.problems.environments.bernoulli import Bernoulli
 from banditto.problems.environments.gaussian import Gaussian

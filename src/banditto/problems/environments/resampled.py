@@ -86,11 +86,9 @@ class Resampled:
 
     def round_kernel(self) -> RewardKernel:
         """A row."""
-        from banditto.problems.environments import (
-            single_rewards as single,  # compiled code is loaded only where it is used
-        )
+        from banditto.problems.environments import single_rewards  # compiled code is loaded only where it is used
 
-        return single.resampled
+        return single_rewards.resampled
 
     def round_parameters(self) -> FloatArray:
         """How many values, then the rows up to and with each, then the values; up to the longest arm's length."""

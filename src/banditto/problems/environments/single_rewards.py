@@ -7,33 +7,33 @@ import math
 import numpy as np
 from numba import njit
 
-from banditto.chance import splitmix as counter
+from banditto.chance import splitmix
 from banditto.core.arrays import FloatArray
 
 
 @njit(cache=True, forceinline=True, error_model="numpy")
 def bernoulli(arm: int, law: FloatArray, noise_key: np.uint64, time: int) -> float:
     """1 with probability law[arm, 0]."""
-    return 1.0 if counter.uniform(noise_key, time) < law[arm, 0] else 0.0
+    return 1.0 if splitmix.uniform(noise_key, time) < law[arm, 0] else 0.0
 
 
 @njit(cache=True, forceinline=True, error_model="numpy")
 def gaussian(arm: int, law: FloatArray, noise_key: np.uint64, time: int) -> float:
     """Normal with mean law[arm, 0] and standard deviation law[arm, 1]."""
-    reward: float = law[arm, 0] + law[arm, 1] * counter.normal(noise_key, time)
+    reward: float = law[arm, 0] + law[arm, 1] * splitmix.normal(noise_key, time)
     return reward
 
 
 @njit(cache=True, forceinline=True, error_model="numpy")
 def beta(arm: int, law: FloatArray, noise_key: np.uint64, time: int) -> float:
     """Beta(law[arm, 0], law[arm, 1])."""
-    return counter.any_beta(law[arm, 0], law[arm, 1], counter.word(noise_key, time))
+    return splitmix.any_beta(law[arm, 0], law[arm, 1], splitmix.word(noise_key, time))
 
 
 @njit(cache=True, forceinline=True, error_model="numpy")
 def discrete(arm: int, law: FloatArray, noise_key: np.uint64, time: int) -> float:
     """The value whose cumulative probability is the first above a uniform number; law: (cumulative, value) pairs."""
-    u = counter.uniform(noise_key, time)
+    u = splitmix.uniform(noise_key, time)
     size = law.shape[1] // 2
     index = 0
     while index < size - 1 and u >= law[arm, 2 * index]:
@@ -47,7 +47,7 @@ def resampled(arm: int, law: FloatArray, noise_key: np.uint64, time: int) -> flo
     """The value of a row, all equally likely; law: how many values, then rows up to and with each, then the values."""
     size = int(law[arm, 0])
     half = (law.shape[1] - 1) // 2
-    row = math.floor(counter.uniform(noise_key, time) * law[arm, size])  # from 0 to rows - 1
+    row = math.floor(splitmix.uniform(noise_key, time) * law[arm, size])  # from 0 to rows - 1
     low, high = 0, size - 1
     while low < high:  # the first value whose rows go beyond this one
         middle = (low + high) // 2
