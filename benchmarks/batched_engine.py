@@ -14,8 +14,8 @@ import banditto as bd
 from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import ShortHorizonWarning
-from banditto.engine import batched
-from banditto.engine.pairs import PAIRS_PER_BLOCK, Study, study_of
+from banditto.engine.batched import BatchedPlayer
+from banditto.engine.run import PAIRS_PER_BLOCK, Run, run_of
 from banditto.policies.policy import AnyPolicy
 from benchmarks.measure import alternating, line, seconds
 
@@ -39,19 +39,20 @@ class Recorder(bd.Bernoulli):
         return super().draw(pulls, noise)
 
 
-def study(horizon: int, arms: int = 10) -> Study:
+def study(horizon: int, arms: int = 10) -> Run:
     policy = bd.RandomThreshold(arms=arms, horizon=horizon, rho=0.1, constants="paper")
-    return study_of(policy, bd.Bernoulli(MEANS[:arms]), seed=1, noise_seed=None, horizon=None)
+    return run_of(policy, bd.Bernoulli(MEANS[:arms]), seed=1, noise_seed=None, horizon=None)
 
 
-def play(what: Study, blocks: int = BLOCKS) -> None:
+def play(what: Run, blocks: int = BLOCKS) -> None:
     assert isinstance(what.policy, bd.RandomThreshold | bd.CertifiedElimination)
+    player = BatchedPlayer(what, what.policy)
     for block in range(blocks):
-        batched.run_block(what, what.policy, block, PAIRS_PER_BLOCK)
+        player.play_block(block * PAIRS_PER_BLOCK, PAIRS_PER_BLOCK)
 
 
 def against_the_sampler(policy: AnyPolicy) -> None:
-    what = study_of(policy, bd.Bernoulli(MEANS), seed=1, noise_seed=None, horizon=None)
+    what = run_of(policy, bd.Bernoulli(MEANS), seed=1, noise_seed=None, horizon=None)
     recorder = Recorder(MEANS)
     play(replace(what, environment=recorder))
     generator = np.random.Generator(np.random.SFC64(1))

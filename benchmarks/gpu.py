@@ -16,10 +16,10 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import banditto as bd
 from banditto.core.errors import InvalidArgument
-from banditto.engine import batched
 from banditto.engine.backend import Backend, machine_of
+from banditto.engine.batched import BatchedPlayer
 from banditto.engine.blocks import run_pairs
-from banditto.engine.pairs import PAIRS_PER_BLOCK, PAIRS_PER_DEVICE_BLOCK, Study, study_of
+from banditto.engine.run import PAIRS_PER_BLOCK, PAIRS_PER_DEVICE_BLOCK, Run, run_of
 from benchmarks.batched_engine import MEANS, Recorder
 from benchmarks.measure import alternating, line
 
@@ -27,8 +27,8 @@ PAIRS = 10**7
 BLOCKS = 2
 
 
-def study(policy: Any, backend: Backend) -> Study:
-    return study_of(policy, bd.Bernoulli(MEANS), seed=1, noise_seed=None, horizon=None, backend=backend)
+def study(policy: Any, backend: Backend) -> Run:
+    return run_of(policy, bd.Bernoulli(MEANS), seed=1, noise_seed=None, horizon=None, backend=backend)
 
 
 def speed(policy: Any) -> None:
@@ -37,11 +37,12 @@ def speed(policy: Any) -> None:
 
     def there() -> None:
         for block in range(BLOCKS):
-            batched.run_block(study(policy, "cupy"), policy, block, PAIRS_PER_DEVICE_BLOCK)
+            player = BatchedPlayer(study(policy, "cupy"), policy)
+            player.play_block(block * player.block_size, PAIRS_PER_DEVICE_BLOCK)
 
     def here() -> None:
         for block in range(4):
-            batched.run_block(cpu, policy, block, PAIRS_PER_BLOCK)
+            BatchedPlayer(cpu, policy).play_block(block * PAIRS_PER_BLOCK, PAIRS_PER_BLOCK)
 
     on_gpu, on_cpu = alternating(there, here, rounds=5)
     rate, core = BLOCKS * PAIRS_PER_DEVICE_BLOCK / on_gpu, 4 * PAIRS_PER_BLOCK / on_cpu
@@ -49,7 +50,8 @@ def speed(policy: Any) -> None:
     line(f"(g) {policy.name} on the GPU, pairs/s", figure, ">= 25 million, 200", rate >= 25e6 and rate >= 200 * core)
 
     recorder = Recorder(MEANS)
-    batched.run_block(study_of(policy, recorder, seed=1, noise_seed=None, horizon=None), policy, 0, PAIRS_PER_BLOCK)
+    run = run_of(policy, recorder, seed=1, noise_seed=None, horizon=None)
+    BatchedPlayer(run, policy).play_block(0, PAIRS_PER_BLOCK)
     draws = sum(recorder.draws.values()) / PAIRS_PER_BLOCK
     rows = 1 << 22
     pulls = cupy.full((len(MEANS), rows), 10**6).T

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import banditto as bd
 from banditto.engine import rounds
-from banditto.engine.pairs import study_of
+from banditto.engine.run import run_of
 from banditto.policies.policy import RoundPolicy
 from benchmarks.measure import alternating, line
 from benchmarks.round_policies import MEANS, WORLD
@@ -53,11 +53,11 @@ def installed() -> Path:
 
 
 def compare(policy: RoundPolicy, child: subprocess.Popen[str]) -> None:
-    study = study_of(policy, WORLD, seed=1, noise_seed=None, horizon=HORIZON)
+    study = run_of(policy, WORLD, seed=1, noise_seed=None, horizon=HORIZON)
     answers: set[str] = set()
 
     def own() -> None:
-        rounds.run_block(study, policy, 0, PAIRS)
+        rounds.RoundPlayer(study, policy).play_block(0, PAIRS)
 
     def peer() -> None:
         assert child.stdin is not None

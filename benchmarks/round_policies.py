@@ -11,7 +11,7 @@ from numba import njit
 import banditto as bd
 from banditto.core.arrays import FloatArray
 from banditto.engine import rounds
-from banditto.engine.pairs import study_of
+from banditto.engine.run import run_of
 from banditto.policies.policy import RoundPolicy
 from benchmarks.measure import alternating, line
 
@@ -59,10 +59,10 @@ def bare_thompson(means: FloatArray, horizon: int, seed: int) -> float:
 
 
 def compare(policy: RoundPolicy, bare: Callable[[FloatArray, int, int], float], horizon: int, wanted: float) -> None:
-    study = study_of(policy, WORLD, seed=1, noise_seed=None, horizon=horizon)
+    study = run_of(policy, WORLD, seed=1, noise_seed=None, horizon=horizon)
 
     def runner() -> None:
-        rounds.run_block(study, policy, 0, 2)
+        rounds.RoundPlayer(study, policy).play_block(0, 2)
 
     def loop() -> None:
         for seed in range(4):  # two pairs are four executions

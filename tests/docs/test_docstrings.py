@@ -90,5 +90,8 @@ def test_examples_show_what_happens(name: str, capsys: pytest.CaptureFixture[str
 
 
 def test_there_are_examples_for_what_one_begins_with() -> None:
-    begun = {"certification", "study", "planning.plans", "attacks.attacking", "policies.certified_elimination"}
+    begun = {
+        *("measure.certify", "measure.compare", "measure.plan.plans", "measure.attack.attacking"),
+        "policies.certified_elimination.certified_elimination",
+    }
     assert {f"banditto.{name}" for name in begun} <= set(MODULES)

@@ -24,7 +24,8 @@ from banditto.core.provenance import fingerprint
 from banditto.engine import dask_cluster as opening
 from banditto.engine.blocks import run_pairs
 from banditto.engine.dask_executor import ClusterExecutor
-from banditto.engine.pairs import PairCounts, Study, study_of
+from banditto.engine.pairs import PairCounts
+from banditto.engine.run import Run, run_of
 from tests.engine.dask_cluster import LocalDask, local_dask
 
 WORLD = bd.Bernoulli([0.5, 0.72, 0.6])
@@ -33,11 +34,11 @@ POINTS = [[1.0, 0.0], [0.6, 0.6], [0.0, 1.0]]
 CERTIFY = ["certify", "random-threshold", "--means", "0.9,0.8,0.7", "--horizon", "1e8", "--rho", "0.1", "--seed", "11"]
 
 
-def study(policy: Any = BATCHED, world: Any = WORLD, horizon: int | None = None) -> Study:
-    return study_of(policy, world, seed=5, noise_seed=None, horizon=horizon)
+def study(policy: Any = BATCHED, world: Any = WORLD, horizon: int | None = None) -> Run:
+    return run_of(policy, world, seed=5, noise_seed=None, horizon=horizon)
 
 
-STUDIES: dict[str, tuple[Study, int]] = {
+STUDIES: dict[str, tuple[Run, int]] = {
     "batched": (study(), 100_000),
     "linear": (
         study(bd.CertifiedLinear(actions=POINTS, horizon=10**6, rho=0.3), bd.LinearBernoulli([0.5, 0.3], POINTS)),
@@ -143,7 +144,7 @@ def test_a_worker_that_is_killed_in_mid_run_is_survived(dask: LocalDask) -> None
     assert left_over(dask) == 0
 
 
-def suicide(study: Study) -> None:
+def suicide(study: Run) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 

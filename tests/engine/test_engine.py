@@ -21,9 +21,11 @@ import banditto as bd
 from banditto.chance.noise import Noise
 from banditto.core.errors import ContractError, WorkerError
 from banditto.core.trajectory import SEQUENCE, start_digest, varints
-from banditto.engine import batched, rounds
+from banditto.engine import rounds
+from banditto.engine.batched import BatchedPlayer
 from banditto.engine.blocks import run_pairs
-from banditto.engine.pairs import PAIRS_PER_BLOCK, Moments, Study, pseudo_regret, study_of
+from banditto.engine.pairs import Moments, pseudo_regret
+from banditto.engine.run import PAIRS_PER_BLOCK, Run, run_of
 from banditto.problems.environment import Environment
 
 T = TypeVar("T")
@@ -31,8 +33,8 @@ WORLD = bd.Bernoulli([0.5, 0.72, 0.6])
 REPLICABLE = bd.RandomThreshold(arms=3, horizon=10**7, rho=0.3)
 
 
-def study(policy: Any = REPLICABLE, horizon: int | None = None, seed: int = 5) -> Study:
-    return study_of(policy, WORLD, seed=seed, noise_seed=None, horizon=horizon)
+def study(policy: Any = REPLICABLE, horizon: int | None = None, seed: int = 5) -> Run:
+    return run_of(policy, WORLD, seed=seed, noise_seed=None, horizon=horizon)
 
 
 STUDIES = {"batched": (study(), 5000), "rounds": (study(bd.Thompson(), 300), 30)}
@@ -87,7 +89,7 @@ def test_the_same_counts_for_any_workers_and_any_order(name: str) -> None:
 )
 def test_fewer_pairs_are_a_prefix_of_more(policy: Any, world: bd.Bernoulli, horizon: int | None, start: int) -> None:
     """One pair more adds just that pair, whatever was asked for: here across the end of a block."""
-    what = study_of(policy, world, seed=5, noise_seed=None, horizon=horizon)
+    what = run_of(policy, world, seed=5, noise_seed=None, horizon=horizon)
     counted = [run_pairs(what, n).counts.mismatches for n in range(start, start + 41)]
     steps = np.diff(counted).tolist()
     views = [bd.watch_pair(policy, world, pair=n, seed=5, horizon=horizon) for n in range(start, start + 40)]
@@ -99,9 +101,9 @@ def test_fewer_pairs_are_a_prefix_of_more(policy: Any, world: bd.Bernoulli, hori
 def test_pairs_that_move_out_change_nothing_for_the_others(world: Environment) -> None:
     """Some rows go on deciding long after most have gone; each draws what it would have drawn among all."""
     policy = bd.MeanRounding(arms=3, horizon=10**10, rho=0.3)
-    what = study_of(policy, world, seed=3, noise_seed=None, horizon=None)
-    counts = batched.run_block(what, policy, 0, PAIRS_PER_BLOCK)
-    first, second = batched.executions(what, policy, 0)
+    what = run_of(policy, world, seed=3, noise_seed=None, horizon=None)
+    counts = BatchedPlayer(what, policy).play_block(0, PAIRS_PER_BLOCK)
+    first, second = BatchedPlayer(what, policy).executions(0)
     diverged = np.zeros(PAIRS_PER_BLOCK, dtype=np.int64)
     for batch in range(1, 100):
         plans = first.advance(), second.advance()
@@ -115,8 +117,8 @@ def test_pairs_that_move_out_change_nothing_for_the_others(world: Environment) -
 
 def test_one_pair_looked_at_is_the_pair_that_was_counted() -> None:
     what = study()
-    counts = batched.run_block(what, REPLICABLE, 0, PAIRS_PER_BLOCK)
-    first, second = batched.executions(what, REPLICABLE, 0)
+    counts = BatchedPlayer(what, REPLICABLE).play_block(0, PAIRS_PER_BLOCK)
+    first, second = BatchedPlayer(what, REPLICABLE).executions(0)
     while first.advance() is not None:
         second.advance()
     while second.advance() is not None:
@@ -124,19 +126,19 @@ def test_one_pair_looked_at_is_the_pair_that_was_counted() -> None:
     differ = np.flatnonzero((first.pulls != second.pulls).any(axis=1))
     assert counts.mismatches == differ.size > 0
     for pair in [*differ[:3].tolist(), 0, 17]:
-        left, right = batched.pair_trajectories(what, REPLICABLE, pair)
+        left, right = BatchedPlayer(what, REPLICABLE).trajectories(pair)
         assert left.length == right.length == REPLICABLE.horizon
         if pair in differ:
             assert left.digest != right.digest
         view = bd.watch_pair(REPLICABLE, WORLD, pair=pair, seed=5)
         assert view.digests == (left.digest, right.digest)
-        assert view.same == (left.runs == right.runs)
+        assert view.same == (left.streaks == right.streaks)
 
 
 def test_pulls_add_up_in_every_execution() -> None:
     for horizon in (10**5, 10**9, 10**15):
         policy = bd.RandomThreshold(arms=3, horizon=horizon, rho=0.3)
-        first, _ = batched.executions(study(policy), policy, 0)
+        first, _ = BatchedPlayer(study(policy), policy).executions(0)
         while first.advance() is not None:
             pass
         assert (first.pulls.sum(axis=1) == horizon).all()
@@ -146,7 +148,7 @@ def test_round_by_round_digest_is_that_of_the_runs_all_at_once() -> None:
     for horizon in (10, 255, rounds.ROUNDS_PER_CHUNK, rounds.ROUNDS_PER_CHUNK * 2 + 77):
         what = study(bd.UCB1(), horizon)
         everything = np.arange(horizon)
-        _, (run, _) = rounds.play_pair(what, bd.UCB1(), 3, watch=everything)
+        _, (run, _) = rounds.RoundPlayer(what, bd.UCB1()).play_pair(3, watch=everything)
         sequence = run.watched.tolist()
         assert len(sequence) == horizon == int(run.pulls.sum())
         assert np.bincount(sequence, minlength=3).tolist() == run.pulls.tolist()
@@ -161,18 +163,18 @@ def test_round_by_round_digest_is_that_of_the_runs_all_at_once() -> None:
 
 def test_first_divergence_of_rounds_is_where_the_sequences_part() -> None:
     what = study(bd.Thompson(), 40_000)
-    diverged, (first, second) = rounds.play_pair(what, bd.Thompson(), 0, watch=np.arange(40_000))
+    diverged, (first, second) = rounds.RoundPlayer(what, bd.Thompson()).play_pair(0, watch=np.arange(40_000))
     assert diverged == int(np.flatnonzero(first.watched != second.watched)[0]) + 1
 
 
 def test_coins_of_thompson_are_shared_and_addressed() -> None:
     """With rewards that cannot differ, both sides of a pair are the same to the end; other pairs are not."""
     world = bd.Bernoulli([1.0, 1.0, 1.0])
-    what = study_of(bd.Thompson(), world, seed=5, noise_seed=None, horizon=500)
-    diverged, sides = rounds.play_pair(what, bd.Thompson(), 0)
+    what = run_of(bd.Thompson(), world, seed=5, noise_seed=None, horizon=500)
+    diverged, sides = rounds.RoundPlayer(what, bd.Thompson()).play_pair(0)
     assert diverged == 0
     assert sides[0].digest == sides[1].digest
-    _, others = rounds.play_pair(what, bd.Thompson(), 1)
+    _, others = rounds.RoundPlayer(what, bd.Thompson()).play_pair(1)
     assert others[0].digest != sides[0].digest
 
 

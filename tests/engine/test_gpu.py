@@ -19,7 +19,7 @@ from banditto.chance.noise import Noise
 from banditto.core.errors import InvalidArgument, ShortHorizonWarning
 from banditto.engine.backend import HOST, Machine, machine_of
 from banditto.engine.blocks import run_pairs
-from banditto.engine.pairs import study_of
+from banditto.engine.run import run_of
 from banditto.problems.environment import Environment
 from banditto.testing.environment_contract import MACHINE_CHECKS
 from banditto.testing.policy_contract import play
@@ -142,8 +142,8 @@ def test_decisions_are_the_same(gpu: Machine, policy: Any) -> None:
 @pytest.mark.parametrize("world", [bd.Bernoulli(MEANS), bd.Discrete.from_means(MEANS)], ids=lambda world: world.name)
 def test_agreement_and_regret_are_consistent(policy: Any, world: Environment) -> None:
     """Two-sample comparisons at 5.5 standard errors (4e-8 each): 200,000 pairs there, 40,000 here."""
-    there = run_pairs(study_of(policy, world, seed=3, noise_seed=None, horizon=None, backend="cupy"), 200_000).counts
-    here = run_pairs(study_of(policy, world, seed=3, noise_seed=None, horizon=None), 40_000).counts
+    there = run_pairs(run_of(policy, world, seed=3, noise_seed=None, horizon=None, backend="cupy"), 200_000).counts
+    here = run_pairs(run_of(policy, world, seed=3, noise_seed=None, horizon=None), 40_000).counts
     together = (here.mismatches + there.mismatches) / (here.pairs + there.pairs)
     error = math.sqrt(together * (1.0 - together) * (1.0 / here.pairs + 1.0 / there.pairs))
     assert abs(here.mismatches / here.pairs - there.mismatches / there.pairs) <= 5.5 * error

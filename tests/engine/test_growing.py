@@ -20,9 +20,11 @@ import pytest
 
 import banditto as bd
 from banditto.core.errors import ConflictError, InvalidArgument
-from banditto.engine.blocks import block_size, run_pairs
+from banditto.engine.blocks import run_pairs
 from banditto.engine.ledger import FILE_NAME, Ledger
-from banditto.engine.pairs import PAIRS_PER_BLOCK, Moments, PairCounts, study_of
+from banditto.engine.pairs import Moments, PairCounts
+from banditto.engine.player import player_of
+from banditto.engine.run import PAIRS_PER_BLOCK, run_of
 from banditto.numbers.confidence_sequence import ConfidenceSequence
 from banditto.numbers.intervals import clopper_pearson
 
@@ -123,7 +125,7 @@ TRACED = ("run_pairs", "plus", "append", "_write", "_kept")
 
 def test_an_interrupt_anywhere_never_loses_or_repeats_a_block(tmp_path: Path) -> None:
     """Ctrl-C at many places of the loop and of the writing; then the run goes on."""
-    study = study_of(POLICY, WORLD, seed=3, noise_seed=None, horizon=None)
+    study = run_of(POLICY, WORLD, seed=3, noise_seed=None, horizon=None)
     whole = run_pairs(study, 3 * PAIRS_PER_BLOCK + 7).counts
     stopped = 0
     for place in range(1, 120, 3):
@@ -137,7 +139,7 @@ def test_an_interrupt_anywhere_never_loses_or_repeats_a_block(tmp_path: Path) ->
                     raise KeyboardInterrupt
             return trace
 
-        with Ledger(tmp_path, {"place": place}, block_size(study)) as ledger:
+        with Ledger(tmp_path, {"place": place}, player_of(study).block_size) as ledger:
             ledger.plan(whole.pairs)
             sys.settrace(trace)
             try:
@@ -148,7 +150,7 @@ def test_an_interrupt_anywhere_never_loses_or_repeats_a_block(tmp_path: Path) ->
                 pass  # before the loop began
             finally:
                 sys.settrace(None)
-        with Ledger(tmp_path, {"place": place}, block_size(study)) as ledger:
+        with Ledger(tmp_path, {"place": place}, player_of(study).block_size) as ledger:
             ledger.plan(whole.pairs)
             assert run_pairs(study, whole.pairs, ledger=ledger).counts == ledger.counts == whole
         (tmp_path / FILE_NAME).unlink()
@@ -293,10 +295,10 @@ def test_a_folder_that_cannot_be_made_is_an_argument(tmp_path: Path) -> None:
 def shown(folder: Path, pairs: int | None, how: str) -> str:
     """The kind of interval after one more run: shown, stopped by Ctrl-C ("stopped"), or killed before its end."""
     if how == "killed":
-        study = study_of(POLICY, WORLD, seed=3, noise_seed=None, horizon=None)
+        study = run_of(POLICY, WORLD, seed=3, noise_seed=None, horizon=None)
         run = {name: value for name, value in lines_of(folder)[0].items() if name not in ("ledger", "numpy", "check")}
         run = {name: value for name, value in run.items() if name not in ("planned", "block_pairs")}
-        with Ledger(folder, run, block_size(study)) as ledger:
+        with Ledger(folder, run, player_of(study).block_size) as ledger:
             ledger.plan(pairs)
             run_pairs(study, min(pairs or 10**9, ledger.pairs + 3000), ledger=ledger)
         return ""

@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 
 import banditto as bd
-from banditto.engine import regret_curves
-from banditto.engine.pairs import study_of
+from banditto.engine import rounds
+from banditto.engine.player import player_of
+from banditto.engine.run import run_of
 
 MEANS = (0.5, 0.7)
 PAIRS = 40
@@ -42,9 +43,9 @@ def constant() -> float:
 def test_regret_at_a_million_rounds(
     policy: Any, level: tuple[float, float], slope: tuple[float, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(regret_curves, "MOST_ROUND_PAIRS", PAIRS)
-    study = study_of(policy, bd.Bernoulli(MEANS), seed=1, noise_seed=None, horizon=10**6)
-    regrets = regret_curves.regrets_at(study, PAIRS, np.array([10**4, 10**6])) / constant()
+    monkeypatch.setattr(rounds, "MOST_PAIRS_OF_A_CURVE", PAIRS)
+    study = run_of(policy, bd.Bernoulli(MEANS), seed=1, noise_seed=None, horizon=10**6)
+    regrets = player_of(study).regrets_at(PAIRS, np.array([10**4, 10**6])) / constant()
     assert regrets.shape == (2 * PAIRS, 2)
     for values, (low, high), widest in (
         (regrets[:, 1] / math.log(10**6), level, 0.75),

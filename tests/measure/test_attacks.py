@@ -11,9 +11,10 @@ import pytest
 
 import banditto as bd
 from banditto.core.rewards import Rewards
+from banditto.engine.batched import BatchedPlayer
 from banditto.engine.blocks import run_pairs
-from banditto.engine.counting import count_differing
-from banditto.engine.pairs import pairs_per_block, study_of
+from banditto.engine.player import player_of
+from banditto.engine.run import pairs_per_block, run_of
 from banditto.geometry.actions.choosing import spread_actions
 from banditto.measure.attack.arm_spaces import ArmSpace
 from banditto.measure.attack.attacking import space_of
@@ -163,9 +164,9 @@ def test_counting_is_what_certify_counts() -> None:
     """On groups of a block's size the addresses are the same, so the counts must be."""
     policy = bd.CertifiedElimination(arms=3, horizon=10**6, rho=0.3)
     world = bd.Bernoulli([0.5, 0.52, 0.55])
-    study = study_of(policy, world, seed=5, noise_seed=None, horizon=None)
+    study = run_of(policy, world, seed=5, noise_seed=None, horizon=None)
     size = pairs_per_block(world)
-    blocks = [count_differing(study, block, size) for block in range(3)]
+    blocks = [player_of(study).count_differing(block, size) for block in range(3)]
     assert sum(blocks) == run_pairs(study, 3 * size).counts.mismatches > 0
     linear = bd.LinearThreshold(actions=POINTS, horizon=10**8, rho=0.3)
     placed = bd.LeastSquaresRounding(actions=bd.Ball(dimension=2), horizon=10**6, rho=0.5)
@@ -173,23 +174,23 @@ def test_counting_is_what_certify_counts() -> None:
         (linear, bd.LinearBernoulli([0.1, 0.1], POINTS)),
         (placed, bd.LinearBernoulli([0.0, 0.0], placed.actions)),
     ):
-        study = study_of(other, place, seed=5, noise_seed=None, horizon=None)
+        study = run_of(other, place, seed=5, noise_seed=None, horizon=None)
         size = pairs_per_block(place)
-        assert count_differing(study, 0, size) == run_pairs(study, size).counts.mismatches > 0
+        assert player_of(study).count_differing(0, size) == run_pairs(study, size).counts.mismatches > 0
     with pytest.raises(bd.InvalidArgument, match="^policy: got ucb1"):
-        count_differing(study_of(bd.UCB1(), world, seed=1, noise_seed=None, horizon=100), 0, 4)
+        player_of(run_of(bd.UCB1(), world, seed=1, noise_seed=None, horizon=100)).count_differing(0, 4)
 
 
 def test_no_look_at_an_instance_uses_coins_of_an_earlier_one(monkeypatch: pytest.MonkeyPatch) -> None:
     ranges: list[tuple[int, int]] = []
     noises: set[tuple[int, int]] = set()
 
-    def watched(study: Any, group: int, size: int) -> int:
+    def watched(player: BatchedPlayer, group: int, size: int) -> int:
         ranges.append((group * size, (group + 1) * size))
-        noises.add((study.noise_seed, group))
+        noises.add((player.run.noise_seed, group))
         return 0
 
-    monkeypatch.setattr("banditto.measure.attack.search.count_differing", watched)
+    monkeypatch.setattr(BatchedPlayer, "count_differing", watched)
     policy = POLICIES["certified-elimination"]
     hunt = _Hunt(policy, space_of(policy), 1, None, lambda done: None)
     looked = hunt.look([(0.4, 0.5, 0.6)], 98)

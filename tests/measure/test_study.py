@@ -13,8 +13,9 @@ import pytest
 
 import banditto as bd
 from banditto.core.errors import InvalidArgument, MissingExtra
-from banditto.engine.pairs import study_of
-from banditto.engine.regret_curves import regret_curve, regrets_at
+from banditto.engine.player import player_of
+from banditto.engine.run import run_of
+from banditto.engine.watching import regret_curve
 from banditto.measure.compare import HEADER, power_of_ten
 from banditto.measure.study_file import PolicyLine, StudyFile
 
@@ -136,7 +137,7 @@ def test_power_of_ten() -> None:
 )
 def test_curves_end_at_the_regret_of_the_certificate(policy: Any) -> None:
     horizon = 2000 if isinstance(policy, bd.UCB1) else None
-    study = study_of(policy, WORLD, seed=2, noise_seed=None, horizon=horizon)
+    study = run_of(policy, WORLD, seed=2, noise_seed=None, horizon=horizon)
     curve = regret_curve(study, 20)
     certificate = bd.certify(policy, WORLD, pairs=20, seed=2, horizon=horizon, rho=0.2)
     assert curve.mean[-1] == pytest.approx(certificate.regret.mean, rel=1e-12)
@@ -148,9 +149,9 @@ def test_curves_end_at_the_regret_of_the_certificate(policy: Any) -> None:
 
 def test_regret_within_a_batch_follows_the_order_of_pulls() -> None:
     """Arms 1, 2, 3 in turn, n of each: losses 0.6, 0 and 0.3 a pull."""
-    study = study_of(THRESHOLD, WORLD, seed=2, noise_seed=None, horizon=None)
+    study = run_of(THRESHOLD, WORLD, seed=2, noise_seed=None, horizon=None)
     n = THRESHOLD.schedule.batch(1).pulls
-    regrets = regrets_at(study, 3, np.array([1, n // 2, n, 2 * n, 2 * n + 1, 3 * n]))
+    regrets = player_of(study).regrets_at(3, np.array([1, n // 2, n, 2 * n, 2 * n + 1, 3 * n]))
     expected = [0.6, 0.6 * (n // 2), 0.6 * n, 0.6 * n, 0.6 * n + 0.3, 0.9 * n]
     assert np.allclose(regrets, expected)
 
@@ -158,13 +159,13 @@ def test_regret_within_a_batch_follows_the_order_of_pulls() -> None:
 def test_first_pulls_that_differ_are_those_of_the_trajectories() -> None:
     """Against the two arm sequences themselves, run by run."""
     policy = bd.BatchedElimination(arms=3, horizon=10**5, gamma=1.0)
-    study = study_of(policy, WORLD, seed=8, noise_seed=None, horizon=None)
-    from banditto.engine.batched import pair_trajectories
+    study = run_of(policy, WORLD, seed=8, noise_seed=None, horizon=None)
+    from banditto.engine.batched import BatchedPlayer
 
     counted: dict[int, int] = {}
     for pair in range(40):
-        first, second = pair_trajectories(study, policy, pair)
-        arms = [np.repeat([r.arm for r in t.runs], [r.pulls for r in t.runs]) for t in (first, second)]
+        first, second = BatchedPlayer(study, policy).trajectories(pair)
+        arms = [np.repeat([r.arm for r in t.streaks], [r.pulls for r in t.streaks]) for t in (first, second)]
         different = np.flatnonzero(arms[0] != arms[1])
         if different.size:
             pull = int(different[0]) + 1

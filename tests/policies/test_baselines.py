@@ -14,8 +14,10 @@ import banditto as bd
 from banditto.chance import gamma_samples, splitmix
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
-from banditto.engine import batched, rounds
-from banditto.engine.pairs import pseudo_regret, study_of
+from banditto.engine import rounds
+from banditto.engine.batched import BatchedPlayer
+from banditto.engine.pairs import pseudo_regret
+from banditto.engine.run import run_of
 from banditto.policies.baselines import kl_ucb, successive_elimination, ucb1
 from banditto.policies.policy import Remembering
 from banditto.testing import BATCHED_CHECKS, assert_same_mean
@@ -125,8 +127,8 @@ def plain_base(seed: int) -> FloatArray:
 
 
 def own_regret(policy: Any, world: Any, seed: int, horizon: int = HORIZON) -> FloatArray:
-    study = study_of(policy, world, seed=seed, noise_seed=None, horizon=horizon)
-    pulls = np.array([rounds.play_pair(study, policy, pair)[1][0].pulls for pair in range(RUNS)])
+    study = run_of(policy, world, seed=seed, noise_seed=None, horizon=horizon)
+    pulls = np.array([rounds.RoundPlayer(study, policy).play_pair(pair)[1][0].pulls for pair in range(RUNS)])
     return pseudo_regret(pulls, world.means)
 
 
@@ -156,8 +158,8 @@ def test_successive_elimination_agrees_with_a_plain_implementation() -> None:
 def test_batched_elimination_agrees_with_a_plain_implementation() -> None:
     # false-failure rate 1e-6; a difference of 8% of the regret would be seen
     policy = bd.BatchedElimination(arms=4, horizon=WIDE_HORIZON)
-    study = study_of(policy, bd.Bernoulli(WIDE), seed=3, noise_seed=None, horizon=None)
-    first, _ = batched.executions(study, policy, 0)
+    study = run_of(policy, bd.Bernoulli(WIDE), seed=3, noise_seed=None, horizon=None)
+    first, _ = BatchedPlayer(study, policy).executions(0)
     while first.advance() is not None:
         pass
     plain = plain_base(4)

@@ -18,8 +18,8 @@ from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument, ShortHorizonWarning
 from banditto.core.rewards import Rewards
-from banditto.engine.batched import executions
-from banditto.engine.pairs import study_of
+from banditto.engine.batched import BatchedPlayer
+from banditto.engine.run import run_of
 from banditto.policies.certified_elimination import ladder, ladder_search
 from banditto.policies.certified_elimination.overlap import Window, worst_sum
 from banditto.policies.shared import confidence
@@ -462,8 +462,8 @@ def test_the_best_arm_is_lost_at_most_once_in_t_executions(arms: int, horizon: i
     world = bd.Bernoulli([0.5] * (arms - 1) + [0.5 + gap])
     lost = total = 0
     for seed in range(20):
-        study = study_of(policy, world, seed=seed, noise_seed=None, horizon=None)
-        for execution in executions(study, policy, 0):
+        study = run_of(policy, world, seed=seed, noise_seed=None, horizon=None)
+        for execution in BatchedPlayer(study, policy).executions(0):
             tested = execution.state.testing[:, 0].copy()
             while execution.advance() is not None:
                 gone = tested & ~execution.state.active[:, arms - 1]

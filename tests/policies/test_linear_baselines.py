@@ -18,8 +18,10 @@ from banditto.chance import splitmix
 from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
-from banditto.engine import batched, rounds
-from banditto.engine.pairs import pseudo_regret, study_of
+from banditto.engine import rounds
+from banditto.engine.batched import BatchedPlayer
+from banditto.engine.pairs import pseudo_regret
+from banditto.engine.run import run_of
 from banditto.policies.policy import RoundPolicy
 from banditto.testing import BATCHED_CHECKS, assert_same_mean
 from banditto.testing.policy_contract import Check
@@ -76,8 +78,8 @@ def plain_regret(policy: Any, seed: int) -> FloatArray:
 
 
 def own_regret(policy: Any, world: Any, seed: int, horizon: int) -> FloatArray:
-    study = study_of(policy, world, seed=seed, noise_seed=None, horizon=horizon)
-    pulls = np.array([rounds.play_pair(study, policy, pair)[1][0].pulls for pair in range(RUNS)])
+    study = run_of(policy, world, seed=seed, noise_seed=None, horizon=horizon)
+    pulls = np.array([rounds.RoundPlayer(study, policy).play_pair(pair)[1][0].pulls for pair in range(RUNS)])
     return pseudo_regret(pulls, world.means)
 
 
@@ -153,11 +155,11 @@ def test_rounding_errors_do_not_build_up() -> None:
 def test_memory_lasts_from_chunk_to_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     for kind in (bd.LinUCB, bd.LinThompson):
         policy = made_for(kind, bd.Gaussian(MEANS))
-        study = study_of(policy, bd.Gaussian(MEANS), seed=1, noise_seed=None, horizon=3000)
-        whole = rounds.play_pair(study, policy, 0)[1][0]
+        study = run_of(policy, bd.Gaussian(MEANS), seed=1, noise_seed=None, horizon=3000)
+        whole = rounds.RoundPlayer(study, policy).play_pair(0)[1][0]
         with monkeypatch.context() as patch:
             patch.setattr(rounds, "ROUNDS_PER_CHUNK", 64)
-            pieces = rounds.play_pair(study, policy, 0)[1][0]
+            pieces = rounds.RoundPlayer(study, policy).play_pair(0)[1][0]
         assert whole.digest == pieces.digest
         assert whole.pulls.max() < 3000
 
@@ -166,8 +168,8 @@ def test_ties_go_to_the_first_arm() -> None:
     # arms 1 and 3 are the same and the best: whatever is learnt, arm 3 is never played
     policy = bd.LinUCB(actions=bd.FiniteActions([[0.5, 0.1], [0.1, 0.9], [-0.5, 0.3], [0.1, 0.9]]))
     world = bd.Gaussian([0.1, 0.9, 0.3, 0.9])
-    study = study_of(policy, world, seed=1, noise_seed=None, horizon=5000)
-    pulls = rounds.play_pair(study, policy, 0)[1][0].pulls
+    study = run_of(policy, world, seed=1, noise_seed=None, horizon=5000)
+    pulls = rounds.RoundPlayer(study, policy).play_pair(0)[1][0].pulls
     assert pulls[3] == 0
     assert pulls[1] > 4000
 
@@ -176,8 +178,8 @@ def test_more_features_than_arms_and_long_runs() -> None:
     actions = spread_actions(3, 4, 9)
     means = actions.to_array() @ np.full(9, 1 / 3)
     for policy in (bd.LinUCB(actions=actions), bd.LinThompson(actions=actions)):
-        study = study_of(policy, bd.Gaussian(means), seed=1, noise_seed=None, horizon=10**5)
-        pulls = rounds.play_pair(study, policy, 0)[1][0].pulls
+        study = run_of(policy, bd.Gaussian(means), seed=1, noise_seed=None, horizon=10**5)
+        pulls = rounds.RoundPlayer(study, policy).play_pair(0)[1][0].pulls
         assert int(np.argmax(pulls)) == int(np.argmax(means))
         assert pulls.max() > 90_000
 
@@ -251,8 +253,8 @@ def test_phased_elimination_agrees_with_a_plain_implementation(actions: bd.Finit
     theta = np.array([0.7, -0.4, 0.4, -0.4])[: actions.dimension]
     means = 0.3 + actions.to_array() @ theta
     policy = bd.PhasedElimination(actions=actions, horizon=LONG, centre=0.3, sigma=0.45, bound=0.9)
-    study = study_of(policy, bd.Gaussian(means), seed=3, noise_seed=None, horizon=None)
-    first, _ = batched.executions(study, policy, 0)
+    study = run_of(policy, bd.Gaussian(means), seed=3, noise_seed=None, horizon=None)
+    first, _ = BatchedPlayer(study, policy).executions(0)
     while first.advance() is not None:
         pass
     plain, dropped = plain_phases(policy, means, 4)

@@ -15,8 +15,8 @@ from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument, ShortHorizonWarning
 from banditto.core.rewards import Rewards
-from banditto.engine.batched import pair_trajectories
-from banditto.engine.pairs import study_of
+from banditto.engine.batched import BatchedPlayer
+from banditto.engine.run import run_of
 from banditto.policies.least_squares_rounding.accuracies import RoundingProblem
 from banditto.policies.linear.contests import contest, field_of, trial, values_of
 from banditto.policies.linear_threshold.linear_constants import LinearProblem
@@ -291,8 +291,8 @@ def test_a_pair_on_an_infinite_set() -> None:
 def test_a_pair_on_finitely_many_actions() -> None:
     world = bd.LinearGaussian([0.5, 0.3, 0.1], ARMS)
     policy = bd.LinearThreshold(actions=ARMS, horizon=10**8, rho=0.2, rewards="gaussian", sigma=1.0)
-    study = study_of(policy, world, seed=1, noise_seed=2, horizon=None)
-    first, _ = pair_trajectories(study, policy, 3)
+    study = run_of(policy, world, seed=1, noise_seed=2, horizon=None)
+    first, _ = BatchedPlayer(study, policy).trajectories(3)
     assert first.length == 10**8
     assert not first.actions
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import banditto as bd
-from banditto.engine.batched import executions
-from banditto.engine.pairs import study_of
+from banditto.engine.batched import BatchedPlayer
+from banditto.engine.run import run_of
 from banditto.testing.hard_instances import Instance, MakePolicy, hard_instances
 from banditto.testing.statistics import assert_rate_at_most, detectable_rate
 
@@ -35,8 +35,8 @@ def measure(make: MakePolicy, horizons: dict[int, int], first_seed: int = 1000) 
 
 def share_with_a_drop(instance: Instance, seed: int) -> float:
     """The share of executions that dropped an arm before the end, over one block."""
-    study = study_of(instance.policy, instance.environment, seed=seed, noise_seed=None, horizon=None)
-    first, _ = executions(study, instance.policy, 0)
+    study = run_of(instance.policy, instance.environment, seed=seed, noise_seed=None, horizon=None)
+    first, _ = BatchedPlayer(study, instance.policy).executions(0)
     while first.advance() is not None:
         pass
     return float((~first.state.active).any(axis=1).mean())

@@ -13,7 +13,7 @@ from banditto.chance.coins import Coins
 from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray
 from banditto.engine.batched import Execution
-from banditto.engine.infinite import Execution as PlacedExecution
+from banditto.engine.infinite import PlacedExecution
 from banditto.policies.policy import PlacedPolicy, Policy
 from banditto.problems.environment import LinearEnvironment
 

@@ -1,7 +1,7 @@
-"""Trajectory: which arm was pulled when, as runs, with a digest that two labs can compare.
+"""Trajectory: which arm was pulled when, as streaks, with a digest that two labs can compare.
 
 Inside a batch the order of pulls is a fixed rule, so equal plans mean equal arm sequences: a sequence of 10^12
-pulls is a short list of (batch, arm, count). The digest covers the runs and the name of the order rule.
+pulls is a short list of (batch, arm, count). The digest covers the streaks and the name of the order rule.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import numpy as np
 from banditto.core.arrays import IntArray
 
 ASCENDING = "ascending"  # within a batch: all pulls of the lowest arm, then of the next
-SEQUENCE = "sequence"  # no batches: runs of the sequence itself, as played
+SEQUENCE = "sequence"  # no batches: streaks of the sequence itself, as played
 PLACED = "placed"  # within a batch as the plan lists its actions, which are hashed in place of their numbers
 
 
-class Run(NamedTuple):
+class Streak(NamedTuple):
     """So many pulls of one arm in one batch."""
 
     batch: int
@@ -30,32 +30,32 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True)
 class Trajectory:
-    """One execution of a batched policy; of an infinite set `actions` are those that the runs number."""
+    """One execution of a batched policy; of an infinite set `actions` are those that the streaks number."""
 
-    runs: tuple[Run, ...]
+    streaks: tuple[Streak, ...]
     actions: tuple[tuple[float, ...], ...] = ()
 
     @property
     def length(self) -> int:
         """The number of pulls."""
-        return sum(run.pulls for run in self.runs)
+        return sum(streak.pulls for streak in self.streaks)
 
     @property
     def digest(self) -> str:
-        """sha256 over the order rule and the runs."""
+        """sha256 over the order rule and the streaks."""
         hasher = start_digest(PLACED if self.actions else ASCENDING)
-        for run in self.runs:
+        for streak in self.streaks:
             if self.actions:
-                place = ",".join(value.hex() for value in self.actions[run.arm])
-                hasher.update(f"{run.batch}|{place}|{run.pulls};".encode())
+                place = ",".join(value.hex() for value in self.actions[streak.arm])
+                hasher.update(f"{streak.batch}|{place}|{streak.pulls};".encode())
             else:
-                hasher.update(varints(run))
+                hasher.update(varints(streak))
         return hasher.hexdigest()
 
     def arms_at(self, rounds: IntArray) -> IntArray:
         """The arm pulled in each of the given rounds (counted from 0)."""
-        ends = np.cumsum([run.pulls for run in self.runs])
-        arms = np.array([run.arm for run in self.runs], dtype=np.int64)
+        ends = np.cumsum([streak.pulls for streak in self.streaks])
+        arms = np.array([streak.arm for streak in self.streaks], dtype=np.int64)
         return arms[np.searchsorted(ends, rounds, side="right")]
 
 

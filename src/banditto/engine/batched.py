@@ -7,19 +7,26 @@ moved out of the way, so that the last batches cost what the pairs still in them
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Any, ClassVar
+
+import numpy as np
 
 from banditto.chance.coins import Coins
 from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray, IntArray, namespace, taken
 from banditto.core.errors import ContractError
-from banditto.core.trajectory import Run, Trajectory
+from banditto.core.trajectory import Streak, Trajectory
 from banditto.engine.backend import HOST, Machine, machine_of
-from banditto.engine.pairs import PairCounts, Study, pairs_per_block, pseudo_regret
+from banditto.engine.pairs import PairCounts, gaps, pseudo_regret
+from banditto.engine.player import Batch, Followed, Unit, Watched
+from banditto.engine.run import Run, pairs_per_block
 from banditto.policies.policy import BatchedPolicy
 from banditto.problems.environment import Environment
 
+MOST_PAIRS_OF_A_CURVE = 1000  # of one block, which is simulated whole anyway
 # Pairs are moved out when this share of those in play has finished: earlier it would cost more than it saves.
 _WORTH_MOVING = 0.5
 
@@ -72,6 +79,17 @@ class Execution:
         self.state = self._policy.decide(self.state, totals, self._coins)
         return plan
 
+    @property
+    def regret(self) -> FloatArray:
+        """What each replicate has lost so far; shape (R,)."""
+        return pseudo_regret(self.pulls, self._environment.means)
+
+    def batches(self) -> Iterator[Batch]:
+        """Play to the end; each batch as it is played."""
+        losses = np.array(gaps(self._environment.means))[np.newaxis]
+        while (plan := self.advance()) is not None:
+            yield plan, losses
+
     def keep(self, rows: IntArray) -> None:
         """Go on with these rows alone."""
         self._noise.only(rows, self.pulls.shape[0])
@@ -123,35 +141,6 @@ class _Tally:
                 side.keep(live)
 
 
-def executions(study: Study, policy: BatchedPolicy[Any], block: int) -> tuple[Execution, Execution]:
-    """Both sides of a block of pairs: the same coins, fresh noise."""
-    machine, size = machine_of(study.backend), pairs_per_block(study.environment, study.backend)
-    coins = machine.coins(study.seed, block * size, size)
-    first, second = (machine.noise(study.noise_seed, side, block) for side in (0, 1))
-    return (
-        Execution(policy, study.environment, coins, first, machine),
-        Execution(policy, study.environment, coins, second, machine),
-    )
-
-
-def run_block(study: Study, policy: BatchedPolicy[Any], block: int, keep: int) -> PairCounts:
-    """Play a whole block of pairs and count the first `keep` of them."""
-    sides = first, second = executions(study, policy, block)
-    means, horizon = study.environment.means, policy.horizon
-    xp = namespace(first.pulls)
-    tally = _Tally(xp, first.pulls.shape[0])
-    for batch in count(1):
-        plan, other = first.advance(), second.advance()
-        if plan is None and other is None:
-            break
-        # a side that is done pulls nothing
-        one, two = (xp.zeros_like(first.pulls) if p is None else p for p in (plan, other))
-        tally.compare(batch, one, two, first.pulls)
-        tally.move_out(sides, horizon, means)
-    tally.settle(sides, means)
-    return PairCounts.of(tally.diverged, tally.numbers, tally.regrets, keep)
-
-
 def _common_pulls(plan: IntArray, other: IntArray) -> IntArray:
     """How many pulls two plans (R, K) begin with in common, arms in ascending order; shape (R,)."""
     xp = namespace(plan)
@@ -161,18 +150,103 @@ def _common_pulls(plan: IntArray, other: IntArray) -> IntArray:
     return common
 
 
-def pair_trajectories(study: Study, policy: BatchedPolicy[Any], pair: int) -> tuple[Trajectory, Trajectory]:
-    """The two trajectories of one pair, the same ones that `run_block` counts."""
-    block, row = divmod(pair, pairs_per_block(study.environment))
-    first, second = (_trajectory(side, row) for side in executions(study, policy, block))
-    return first, second
+@dataclass(frozen=True)
+class BatchedPlayer:
+    """Plays a policy that works in batches on finitely many arms."""
+
+    run: Run
+    policy: BatchedPolicy[Any]
+
+    unit: ClassVar[Unit] = "batch"
+
+    @property
+    def block_size(self) -> int:
+        """How many pairs make a block, which is a part of the noise's address."""
+        return pairs_per_block(self.run.environment, self.run.backend)
+
+    def executions(self, block: int) -> tuple[Execution, Execution]:
+        """Make both sides of a block of pairs: the same coins, fresh noise."""
+        run, size = self.run, self.block_size
+        machine = machine_of(run.backend)
+        coins = machine.coins(run.seed, block * size, size)
+        first, second = (machine.noise(run.noise_seed, side, block) for side in (0, 1))
+        return (
+            Execution(self.policy, run.environment, coins, first, machine),
+            Execution(self.policy, run.environment, coins, second, machine),
+        )
+
+    def follow(self, coins: Coins, noise: Noise) -> Execution:
+        """Make executions with these coins and this noise, to be followed batch by batch."""
+        return Execution(self.policy, self.run.environment, coins, noise)
+
+    def play_block(self, start: int, keep: int) -> PairCounts:
+        """Play the whole block that begins with pair `start`, and count its first `keep` pairs."""
+        sides = first, second = self.executions(start // self.block_size)
+        means, horizon = self.run.environment.means, self.policy.horizon
+        xp = namespace(first.pulls)
+        tally = _Tally(xp, first.pulls.shape[0])
+        for batch in count(1):
+            plan, other = first.advance(), second.advance()
+            if plan is None and other is None:
+                break
+            # a side that is done pulls nothing
+            one, two = (xp.zeros_like(first.pulls) if p is None else p for p in (plan, other))
+            tally.compare(batch, one, two, first.pulls)
+            tally.move_out(sides, horizon, means)
+        tally.settle(sides, means)
+        return PairCounts.of(tally.diverged, tally.numbers, tally.regrets, keep)
+
+    def trajectories(self, pair: int) -> tuple[Trajectory, Trajectory]:
+        """Play one pair, the same one that `play_block` counts; both of its trajectories."""
+        block, row = divmod(pair, self.block_size)
+        first, second = (_trajectory(side, row) for side in self.executions(block))
+        return first, second
+
+    def watch(self, pair: int, rounds: IntArray) -> tuple[Watched, Watched]:
+        """Play one pair, and look at both sides in these rounds."""
+        first, second = (_watched(side, rounds, self.policy.arms) for side in self.trajectories(pair))
+        return first, second
+
+    def regrets_at(self, pairs: int, pulls: IntArray) -> FloatArray:
+        """Regret of the first pairs' executions after each of `pulls`; shape (executions, N)."""
+        return regrets_of(self.executions(0), min(pairs, MOST_PAIRS_OF_A_CURVE, self.block_size), pulls)
+
+    def count_differing(self, group: int, size: int) -> int:
+        """Count how many of the `size` pairs of a group differ."""
+        coins = Coins(self.run.seed, group * size, size)
+        one, two = (self.follow(coins, Noise(self.run.noise_seed, side, group)) for side in (0, 1))
+        apart = np.zeros(size, dtype=np.bool_)
+        # a side that is done before the other has pulled more in some batch, where that was seen
+        while (plan := one.advance()) is not None and (other := two.advance()) is not None and not apart.all():
+            apart |= np.any(plan != other, axis=1)
+        return int(apart.sum())
+
+
+def regrets_of(sides: Sequence[Followed], pairs: int, pulls: IntArray) -> FloatArray:
+    """Regret of the first `pairs` replicates of each side after each of `pulls`; shape (executions, N)."""
+    regrets = []
+    for side in sides:
+        regret = np.zeros((pairs, pulls.size), dtype=np.float64)
+        spent = np.zeros((pairs, 1), dtype=np.int64)
+        for plan, losses in side.batches():
+            for slot in range(plan.shape[1]):  # the order of pulls within a batch: ascending
+                number, loss = plan[:pairs, slot : slot + 1], losses[:pairs, slot : slot + 1]
+                if bool(np.any(number)) and bool(np.any(loss)):
+                    regret += loss * np.clip(pulls - spent, 0, number)
+                spent += number
+        regrets.append(regret)
+    return np.concatenate(regrets)
+
+
+def _watched(trajectory: Trajectory, rounds: IntArray, arms: int) -> Watched:
+    return Watched(trajectory.arms_at(rounds), trajectory.digest, arms)
 
 
 def _trajectory(execution: Execution, row: int) -> Trajectory:
-    runs: list[Run] = []
+    streaks: list[Streak] = []
     for batch in count(1):
         plan = execution.advance()
         if plan is None:
-            return Trajectory(tuple(runs))
-        runs += [Run(batch, arm, pulls) for arm, pulls in enumerate(plan[row].tolist()) if pulls > 0]
+            return Trajectory(tuple(streaks))
+        streaks += [Streak(batch, arm, pulls) for arm, pulls in enumerate(plan[row].tolist()) if pulls > 0]
     raise AssertionError("unreachable: `count` does not end")

@@ -14,11 +14,11 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor
 from typing import NamedTuple
 
 from banditto.core.errors import WorkerError
-from banditto.engine import batched, infinite
 from banditto.engine.ledger import Ledger
-from banditto.engine.pairs import PAIRS_PER_ROUND_BLOCK, PairCounts, Study, is_placed, pairs_per_block
-from banditto.engine.pool import WORKER_DIED, Parts, Played, Share, Workers, workers_for
-from banditto.policies.policy import PlacedPolicy, RoundPolicy
+from banditto.engine.pairs import PairCounts
+from banditto.engine.player import Player, player_of
+from banditto.engine.pool import WORKER_DIED, Parts, Share, Task, Workers, workers_for
+from banditto.engine.run import Run
 
 logger = logging.getLogger(__name__)
 
@@ -32,35 +32,15 @@ class Outcome(NamedTuple):
     interrupted: bool
 
 
-def block_size(study: Study) -> int:
-    """Pairs in one unit of work."""
-    if isinstance(study.policy, RoundPolicy):
-        return PAIRS_PER_ROUND_BLOCK
-    return pairs_per_block(study.environment, study.backend)
-
-
-def run_block(study: Study, start: int, keep: int) -> PairCounts:
-    """Pairs `start` to `start + keep - 1`, all in one block."""
-    policy = study.policy
-    if isinstance(policy, RoundPolicy):
-        from banditto.engine import rounds  # compiled code is loaded only where it is used
-
-        return rounds.run_block(study, policy, start, keep)
-    block = start // pairs_per_block(study.environment, study.backend)
-    if is_placed(study.environment) and isinstance(policy, PlacedPolicy):
-        return infinite.run_block(study, policy, block, keep)
-    return batched.run_block(study, policy, block, keep)
-
-
-def run_blocks(study: Study, parts: Parts) -> Played:
-    """Some blocks, each by its first pair and how many to keep; this is what a worker is sent."""
+def play_blocks(player: Player, parts: Parts) -> Task:
+    """Play some blocks, each by its first pair and how many to keep; this is what a worker is sent."""
     began = time.perf_counter()
-    blocks = [run_block(study, start, keep) for start, keep in parts]
-    return Played(blocks, time.perf_counter() - began)
+    blocks = [player.play_block(start, keep) for start, keep in parts]
+    return Task(blocks, time.perf_counter() - began)
 
 
 def run_pairs(
-    study: Study,
+    run: Run,
     pairs: int,
     jobs: int = 1,
     executor: Executor | None = None,
@@ -68,12 +48,13 @@ def run_pairs(
     ledger: Ledger | None = None,
     settled: Callable[[PairCounts], bool] | None = None,
 ) -> Outcome:
-    """The first `pairs` pairs of a study, or as many as are in the ledger, if those are more.
+    """The first `pairs` pairs of a run, or as many as are in the ledger, if those are more.
 
     Finished blocks go into the ledger, and those that are there are not played again. Once a block has `settled` the
     question, no other is counted: blocks are asked about in order, so the workers have no say in where a run ends.
     """
-    size = block_size(study)
+    player = player_of(run)
+    size = player.block_size
     report = progress or (lambda done, total: None)
     enough = settled or (lambda counts: False)
     there = 0 if ledger is None else ledger.pairs
@@ -92,7 +73,7 @@ def run_pairs(
                 while submitted < min(total, following + workers.queued):
                     numbers = range(submitted, submitted + workers.together(total - submitted))
                     parts = [(number * size, min(size, pairs - number * size)) for number in numbers]
-                    waiting.update(zip(numbers, workers.submit(run_blocks, study, parts), strict=True))
+                    waiting.update(zip(numbers, workers.submit(play_blocks, player, parts), strict=True))
                     submitted = numbers.stop
                 counts, following = state = counts.plus(_kept(waiting[following], following, ledger)), following + 1
                 waiting.pop(following - 1, None)

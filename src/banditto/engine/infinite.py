@@ -6,8 +6,10 @@ an active set of its own, so that a design may be needed for each of them; block
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -15,8 +17,11 @@ from banditto.chance.coins import Coins
 from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import ContractError
-from banditto.core.trajectory import Run, Trajectory
-from banditto.engine.pairs import PairCounts, Study, pairs_per_block
+from banditto.core.trajectory import Streak, Trajectory
+from banditto.engine.batched import regrets_of
+from banditto.engine.pairs import PairCounts
+from banditto.engine.player import Batch, Unit, Watched
+from banditto.engine.run import Run, pairs_per_block
 from banditto.policies.policy import PlacedPolicy
 from banditto.problems.environment import LinearEnvironment
 
@@ -28,7 +33,7 @@ class PlacedPlan(NamedTuple):
     places: FloatArray
 
 
-class Execution:
+class PlacedExecution:
     """Many executions of one policy in step; `advance` plays one batch."""
 
     def __init__(self, policy: PlacedPolicy[Any], environment: LinearEnvironment, coins: Coins, noise: Noise) -> None:
@@ -49,7 +54,7 @@ class Execution:
         self.spent = self.spent + pulls.sum(axis=1)
         if pulls.min() < 0 or not pulls.any() or int(self.spent.max()) > horizon:
             raise ContractError(f"{self._policy.name} planned no pulls, or more than the horizon of {horizon}")
-        self.regret = self.regret + _losses(pulls, places, self._environment).sum(axis=1)
+        self.regret = self.regret + (pulls.astype(np.float64) * self._losses(places)).sum(axis=1)
         if int(self.spent.min()) < horizon:
             # totals of pulls that end the horizon decide nothing: do not draw them
             wanted = pulls * (self.spent < horizon)[:, np.newaxis]
@@ -57,39 +62,15 @@ class Execution:
             self.state = self._policy.decide(self.state, totals, self._coins)
         return PlacedPlan(pulls, places)
 
+    def batches(self) -> Iterator[Batch]:
+        """Play to the end; each batch as it is played."""
+        while (plan := self.advance()) is not None:
+            yield plan.pulls, self._losses(plan.places)
 
-def _losses(pulls: IntArray, places: FloatArray, environment: LinearEnvironment) -> FloatArray:
-    """What the pulls of each slot lose; a rounding below the best counts as nothing."""
-    losses: FloatArray = pulls.astype(np.float64) * np.maximum(environment.best - environment.means_at(places), 0.0)
-    return losses
-
-
-def executions(study: Study, policy: PlacedPolicy[Any], block: int) -> tuple[Execution, Execution]:
-    """Both sides of a block of pairs: the same coins, fresh noise."""
-    environment = study.environment
-    assert isinstance(environment, LinearEnvironment)
-    size = pairs_per_block(environment)
-    coins = Coins(study.seed, block * size, size)
-    first, second = (Execution(policy, environment, coins, Noise(study.noise_seed, side, block)) for side in (0, 1))
-    return first, second
-
-
-def run_block(study: Study, policy: PlacedPolicy[Any], block: int, keep: int) -> PairCounts:
-    """Play a whole block of pairs and count the first `keep` of them."""
-    first, second = executions(study, policy, block)
-    size = pairs_per_block(study.environment)
-    diverged = np.zeros(size, dtype=np.int64)  # batch of first divergence, 0 for none
-    numbers = np.zeros(size, dtype=np.int64)  # and the number of the first pull that differs
-    for batch in count(1):
-        before = first.spent
-        plan, other = first.advance(), second.advance()
-        if plan is None and other is None:
-            break
-        for row in np.flatnonzero(diverged == 0).tolist():
-            one, two = row_of(plan, row), row_of(other, row)
-            if one != two:
-                diverged[row], numbers[row] = batch, before[row] + _common(one, two) + 1
-    return PairCounts.of(diverged, numbers, (first.regret, second.regret), keep)
+    def _losses(self, places: FloatArray) -> FloatArray:
+        """What one pull of each slot loses; a rounding below the best counts as nothing."""
+        losses: FloatArray = np.maximum(self._environment.best - self._environment.means_at(places), 0.0)
+        return losses
 
 
 Slots = list[tuple[tuple[float, ...], int]]
@@ -115,17 +96,79 @@ def _common(one: Slots, two: Slots) -> int:
     return shared
 
 
-def pair_trajectories(study: Study, policy: PlacedPolicy[Any], pair: int) -> tuple[Trajectory, Trajectory]:
-    """The two trajectories of one pair; their actions are numbered alike, as they come up."""
-    block, row = divmod(pair, pairs_per_block(study.environment))
-    numbers: dict[tuple[float, ...], int] = {}
-    sides = []
-    for execution in executions(study, policy, block):
-        runs: list[Run] = []
-        batch = 0
-        while (plan := execution.advance()) is not None:
-            batch += 1
-            runs += [Run(batch, numbers.setdefault(action, len(numbers)), n) for action, n in row_of(plan, row)]
-        sides.append(tuple(runs))
-    first, second = (Trajectory(runs, tuple(numbers)) for runs in sides)
-    return first, second
+@dataclass(frozen=True)
+class InfinitePlayer:
+    """Plays a policy on an infinite action set."""
+
+    run: Run
+    policy: PlacedPolicy[Any]
+    environment: LinearEnvironment
+
+    unit: ClassVar[Unit] = "batch"
+
+    @property
+    def block_size(self) -> int:
+        """How many pairs make a block, which is a part of the noise's address."""
+        return pairs_per_block(self.environment)
+
+    def executions(self, block: int) -> tuple[PlacedExecution, PlacedExecution]:
+        """Make both sides of a block of pairs: the same coins, fresh noise."""
+        coins = Coins(self.run.seed, block * self.block_size, self.block_size)
+        first, second = (self.follow(coins, Noise(self.run.noise_seed, side, block)) for side in (0, 1))
+        return first, second
+
+    def follow(self, coins: Coins, noise: Noise) -> PlacedExecution:
+        """Make executions with these coins and this noise, to be followed batch by batch."""
+        return PlacedExecution(self.policy, self.environment, coins, noise)
+
+    def play_block(self, start: int, keep: int) -> PairCounts:
+        """Play the whole block that begins with pair `start`, and count its first `keep` pairs."""
+        first, second = self.executions(start // self.block_size)
+        diverged = np.zeros(self.block_size, dtype=np.int64)  # batch of first divergence, 0 for none
+        numbers = np.zeros(self.block_size, dtype=np.int64)  # and the number of the first pull that differs
+        for batch in count(1):
+            before = first.spent
+            plan, other = first.advance(), second.advance()
+            if plan is None and other is None:
+                break
+            for row in np.flatnonzero(diverged == 0).tolist():
+                one, two = row_of(plan, row), row_of(other, row)
+                if one != two:
+                    diverged[row], numbers[row] = batch, before[row] + _common(one, two) + 1
+        return PairCounts.of(diverged, numbers, (first.regret, second.regret), keep)
+
+    def trajectories(self, pair: int) -> tuple[Trajectory, Trajectory]:
+        """Play one pair; both of its trajectories, whose actions are numbered alike, as they come up."""
+        block, row = divmod(pair, self.block_size)
+        numbers: dict[tuple[float, ...], int] = {}
+        sides = []
+        for execution in self.executions(block):
+            streaks: list[Streak] = []
+            batch = 0
+            while (plan := execution.advance()) is not None:
+                batch += 1
+                streaks += [Streak(batch, numbers.setdefault(place, len(numbers)), n) for place, n in row_of(plan, row)]
+            sides.append(tuple(streaks))
+        first, second = (Trajectory(streaks, tuple(numbers)) for streaks in sides)
+        return first, second
+
+    def watch(self, pair: int, rounds: IntArray) -> tuple[Watched, Watched]:
+        """Play one pair, and look at both sides in these rounds."""
+        first, second = (
+            Watched(side.arms_at(rounds), side.digest, len(side.actions)) for side in self.trajectories(pair)
+        )
+        return first, second
+
+    def regrets_at(self, pairs: int, pulls: IntArray) -> FloatArray:
+        """Regret of the first pairs' executions after each of `pulls`; shape (executions, N)."""
+        return regrets_of(self.executions(0), min(pairs, self.block_size), pulls)
+
+    def count_differing(self, group: int, size: int) -> int:
+        """Count how many of the `size` pairs of a group differ."""
+        coins = Coins(self.run.seed, group * size, size)
+        one, two = (self.follow(coins, Noise(self.run.noise_seed, side, group)) for side in (0, 1))
+        apart = np.zeros(size, dtype=np.bool_)
+        while (plan := one.advance()) is not None and (other := two.advance()) is not None:
+            for row in np.flatnonzero(~apart).tolist():
+                apart[row] = row_of(plan, row) != row_of(other, row)
+        return int(apart.sum())

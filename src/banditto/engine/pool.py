@@ -15,7 +15,8 @@ from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 from banditto.core.errors import WorkerError
-from banditto.engine.pairs import PairCounts, Study
+from banditto.engine.pairs import PairCounts
+from banditto.engine.player import Player
 
 T = TypeVar("T")
 
@@ -31,15 +32,15 @@ WORKER_DIED = (
 )
 
 
-class Played(NamedTuple):
-    """The blocks of one task, and the seconds that they took."""
+class Task(NamedTuple):
+    """The blocks that one task played, and the seconds that they took."""
 
     blocks: list[PairCounts]
     seconds: float
 
 
 Parts = Sequence[tuple[int, int]]  # blocks, each by its first pair and how many pairs to keep
-Play = Callable[[Study, Parts], Played]
+Play = Callable[[Player, Parts], Task]
 
 
 def submitted(executor: Executor, call: Callable[..., T], *arguments: Any) -> Future[T]:
@@ -64,7 +65,7 @@ class _Inline(Executor):
 class Share(NamedTuple):
     """One block of a task, which may have several."""
 
-    task: Future[Played]
+    task: Future[Task]
     place: int
     workers: Workers
 
@@ -103,12 +104,12 @@ class Workers:
             return 1
         return max(1, min(_MOST_BLOCKS, int(_TASK_SECONDS / max(self.pace, 1e-6))))
 
-    def submit(self, play: Play, study: Study, parts: Parts) -> list[Share]:
+    def submit(self, play: Play, player: Player, parts: Parts) -> list[Share]:
         """Send some blocks as one task."""
         if isinstance(self.executor, _Inline):  # starts no process; held back, Ctrl-C would be lost in compiled code
-            task = self.executor.submit(play, study, parts)
+            task = self.executor.submit(play, player, parts)
         else:
-            task = submitted(self.executor, play, study, parts)
+            task = submitted(self.executor, play, player, parts)
         return [Share(task, place, self) for place in range(len(parts))]
 
     def abandon(self) -> None:

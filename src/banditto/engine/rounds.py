@@ -7,27 +7,33 @@ per pair, so any number of pairs is a prefix of a larger number.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
 from banditto.chance.coins import Coins
-from banditto.chance.noise import round_keys
+from banditto.chance.noise import Noise, round_keys
 from banditto.core.arrays import FloatArray, IntArray
+from banditto.core.errors import InvalidArgument
 from banditto.core.trajectory import SEQUENCE, start_digest
-from banditto.engine.pairs import PairCounts, Study, pseudo_regret
+from banditto.engine.pairs import PairCounts, pseudo_regret
+from banditto.engine.player import Followed, Unit, Watched
+from banditto.engine.run import Run
 from banditto.policies.policy import Kernel, Record, Remembering, RoundPolicy
 from banditto.problems.environment import RewardKernel
 
 ROUNDS_PER_CHUNK = 16_384
+PAIRS_PER_ROUND_BLOCK = 4  # a unit of work, on which no result depends
+MOST_PAIRS_OF_A_CURVE = 24
 
 ArmBuffer = npt.NDArray[np.uint16]
 ByteBuffer = npt.NDArray[np.uint8]
 
 
-class RoundRun(NamedTuple):
+class Played(NamedTuple):
     """What is kept of one execution: pulls per arm (K,), the digest of the sequence, and the watched rounds' arms."""
 
     pulls: IntArray
@@ -35,17 +41,17 @@ class RoundRun(NamedTuple):
     watched: IntArray
 
 
-class Execution:
+class RoundExecution:
     """One execution; `advance` plays the next rounds into `arms` and takes them into the digest."""
 
-    def __init__(self, study: Study, policy: RoundPolicy, side: int, pair: int) -> None:
+    def __init__(self, run: Run, policy: RoundPolicy, side: int, pair: int) -> None:
         self._choose = policy.kernel()
-        arms = len(study.environment.means)
-        self._parameters = policy.parameters(arms, study.horizon)
-        self._reward = study.environment.round_kernel()
-        self._law = study.environment.round_parameters()
-        self._coin_key = Coins(study.seed, pair).words("rounds", 0)[0]
-        self._noise_key = round_keys(study.noise_seed, side, pair, 1)[0]
+        arms = len(run.environment.means)
+        self._parameters = policy.parameters(arms, run.horizon)
+        self._reward = run.environment.round_kernel()
+        self._law = run.environment.round_parameters()
+        self._coin_key = Coins(run.seed, pair).words("rounds", 0)[0]
+        self._noise_key = round_keys(run.noise_seed, side, pair, 1)[0]
         self._hasher = start_digest(SEQUENCE)
         self._run = np.array([-1, 0], dtype=np.int64)  # the run that is not finished yet: arm, length
         self._encoded: ByteBuffer = np.empty(ROUNDS_PER_CHUNK * 4 + 16, dtype=np.uint8)
@@ -81,43 +87,87 @@ class Execution:
         return finished.hexdigest()
 
 
-def run_block(study: Study, policy: RoundPolicy, start: int, keep: int) -> PairCounts:
-    """Play pairs `start` to `start + keep - 1`."""
-    diverged = np.zeros(keep, dtype=np.int64)
-    pulls = np.zeros((2, keep, len(study.environment.means)), dtype=np.int64)
-    for row in range(keep):
-        diverged[row], runs = play_pair(study, policy, start + row)
-        pulls[0, row], pulls[1, row] = runs[0].pulls, runs[1].pulls
-    means = study.environment.means
-    return PairCounts.of(diverged, diverged, (pseudo_regret(pulls[0], means), pseudo_regret(pulls[1], means)), keep)
+@dataclass(frozen=True)
+class RoundPlayer:
+    """Plays a policy that chooses round by round, in compiled code."""
 
+    run: Run
+    policy: RoundPolicy
 
-def play_pair(
-    study: Study, policy: RoundPolicy, pair: int, watch: IntArray | None = None
-) -> tuple[int, tuple[RoundRun, RoundRun]]:
-    """Play one pair: the round (counted from 1) of its first divergence, 0 if none, and both runs.
+    unit: ClassVar[Unit] = "round"
+    block_size: ClassVar[int] = PAIRS_PER_ROUND_BLOCK
 
-    `watch` names rounds (counted from 0, ascending) whose arms are wanted for a picture.
-    """
-    sides = Execution(study, policy, 0, pair), Execution(study, policy, 1, pair)
-    watched: tuple[list[int], list[int]] = ([], [])
-    rounds = np.zeros(0, dtype=np.int64) if watch is None else watch
-    diverged = 0
-    while (played := sides[0].played) < study.horizon:
-        size = min(ROUNDS_PER_CHUNK, study.horizon - played)
-        buffers = np.empty((2, size), dtype=np.uint16)
-        seen = rounds[(rounds >= played) & (rounds < played + size)] - played
-        for side, arms, kept in zip(sides, buffers, watched, strict=True):
-            side.advance(arms)
-            kept += arms[seen].tolist()
-        if not diverged:
-            first = _first_difference(buffers[0], buffers[1])
-            diverged = played + first + 1 if first < size else 0
-    first_run, second_run = (
-        RoundRun(side.pulls, side.digest(), np.array(kept, dtype=np.int64))
-        for side, kept in zip(sides, watched, strict=True)
-    )
-    return diverged, (first_run, second_run)
+    def play_block(self, start: int, keep: int) -> PairCounts:
+        """Play pairs `start` to `start + keep - 1`, and count them."""
+        means = self.run.environment.means
+        diverged = np.zeros(keep, dtype=np.int64)
+        pulls = np.zeros((2, keep, len(means)), dtype=np.int64)
+        for row in range(keep):
+            diverged[row], sides = self.play_pair(start + row)
+            pulls[0, row], pulls[1, row] = sides[0].pulls, sides[1].pulls
+        return PairCounts.of(diverged, diverged, (pseudo_regret(pulls[0], means), pseudo_regret(pulls[1], means)), keep)
+
+    def play_pair(self, pair: int, watch: IntArray | None = None) -> tuple[int, tuple[Played, Played]]:
+        """Play one pair: the round (counted from 1) of its first divergence, 0 if none, and both sides.
+
+        `watch` names rounds (counted from 0, ascending) whose arms are wanted for a picture.
+        """
+        horizon = self.run.horizon
+        sides = self.execution(0, pair), self.execution(1, pair)
+        watched: tuple[list[int], list[int]] = ([], [])
+        rounds = np.zeros(0, dtype=np.int64) if watch is None else watch
+        diverged = 0
+        while (played := sides[0].played) < horizon:
+            size = min(ROUNDS_PER_CHUNK, horizon - played)
+            buffers = np.empty((2, size), dtype=np.uint16)
+            seen = rounds[(rounds >= played) & (rounds < played + size)] - played
+            for side, arms, kept in zip(sides, buffers, watched, strict=True):
+                side.advance(arms)
+                kept += arms[seen].tolist()
+            if not diverged:
+                first = _first_difference(buffers[0], buffers[1])
+                diverged = played + first + 1 if first < size else 0
+        first_side, second_side = (
+            Played(side.pulls, side.digest(), np.array(kept, dtype=np.int64))
+            for side, kept in zip(sides, watched, strict=True)
+        )
+        return diverged, (first_side, second_side)
+
+    def execution(self, side: int, pair: int) -> RoundExecution:
+        """Make one side of a pair, to be played in pieces."""
+        return RoundExecution(self.run, self.policy, side, pair)
+
+    def watch(self, pair: int, rounds: IntArray) -> tuple[Watched, Watched]:
+        """Play one pair, and look at both sides in these rounds."""
+        _, sides = self.play_pair(pair, rounds)
+        first, second = (Watched(side.watched, side.digest, len(side.pulls)) for side in sides)
+        return first, second
+
+    def regrets_at(self, pairs: int, pulls: IntArray) -> FloatArray:
+        """Regret of the first pairs' executions after each of `pulls`; shape (executions, N)."""
+        rows = []
+        for pair in range(min(pairs, MOST_PAIRS_OF_A_CURVE)):
+            for side in (0, 1):
+                execution = self.execution(side, pair)
+                counts = []
+                for target in pulls.tolist():
+                    while execution.played < target:
+                        size = min(ROUNDS_PER_CHUNK, target - execution.played)
+                        execution.advance(np.empty(size, dtype=np.uint16))
+                    counts.append(execution.pulls.copy())
+                rows.append(pseudo_regret(np.array(counts), self.run.environment.means))
+        return np.array(rows)
+
+    def follow(self, coins: Coins, noise: Noise) -> Followed:
+        """Refuse: a policy that chooses round by round has no batches to follow."""
+        raise self._no_batches()
+
+    def count_differing(self, group: int, size: int) -> int:
+        """Refuse: searches look at policies that work in batches."""
+        raise self._no_batches()
+
+    def _no_batches(self) -> InvalidArgument:
+        return InvalidArgument("policy", self.policy.name, "a policy that works in batches")
 
 
 _END = 0xFFFF  # no arm: ends the last run

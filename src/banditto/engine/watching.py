@@ -1,16 +1,17 @@
-"""Looking at one pair: which arm each side pulled at chosen rounds."""
+"""Looking at single executions: which arm each side of a pair pulled in chosen rounds, and how regret grows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from banditto.core.arrays import IntArray
+from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.exact import integer
-from banditto.engine import batched, infinite
-from banditto.engine.pairs import is_placed, study_of
-from banditto.policies.policy import AnyPolicy, PlacedPolicy, RoundPolicy
+from banditto.engine.player import player_of
+from banditto.engine.run import Run, run_of
+from banditto.policies.policy import AnyPolicy
 from banditto.problems.environment import Environment
 
 
@@ -42,7 +43,7 @@ def watch_pair(
     horizon: int | None = None,
     points: int = 1200,
 ) -> PairView:
-    """Pair number `pair` of the study that `certify` would run with the same arguments, at log-spaced rounds.
+    """Look at pair number `pair` of the run that `certify` would make with the same arguments, at log-spaced rounds.
 
     Examples:
         >>> from banditto import Bernoulli, CertifiedElimination
@@ -50,32 +51,40 @@ def watch_pair(
         >>> view.same, view.horizon
         (True, 100000)
     """
-    study = study_of(policy, environment, seed=seed, noise_seed=noise_seed, horizon=horizon)
+    run = run_of(policy, environment, seed=seed, noise_seed=noise_seed, horizon=horizon)
     pair = integer(pair, "pair", 0, 10**9)
     points = integer(points, "points", 2, 10**6)
-    last, arms = study.horizon - 1, len(environment.means)
-    rounds = np.unique(np.geomspace(1, study.horizon, points).astype(np.int64).clip(1, study.horizon) - 1)
-    rounds[-1] = last
-    if isinstance(policy, RoundPolicy):
-        from banditto.engine import rounds as per_round  # compiled code is loaded only where it is used
-
-        _, sides = per_round.play_pair(study, policy, pair, rounds)
-        views = [side.watched for side in sides]
-        digests = (sides[0].digest, sides[1].digest)
-    else:
-        if is_placed(environment) and isinstance(policy, PlacedPolicy):
-            trajectories = infinite.pair_trajectories(study, policy, pair)
-        else:
-            trajectories = batched.pair_trajectories(study, policy, pair)
-        arms = len(trajectories[0].actions) or arms
-        views = [trajectory.arms_at(rounds) for trajectory in trajectories]
-        digests = (trajectories[0].digest, trajectories[1].digest)
+    rounds = np.unique(np.geomspace(1, run.horizon, points).astype(np.int64).clip(1, run.horizon) - 1)
+    rounds[-1] = run.horizon - 1
+    first, second = player_of(run).watch(pair, rounds)
     return PairView(
         policy=policy.name,
-        horizon=study.horizon,
-        arms=arms,
+        horizon=run.horizon,
+        arms=first.arms,
         rounds=rounds,
-        first=views[0],
-        second=views[1],
-        digests=digests,
+        first=first.pulled,
+        second=second.pulled,
+        digests=(first.digest, second.digest),
     )
+
+
+CURVE_POINTS = 160
+
+
+class Curve(NamedTuple):
+    """Mean regret after so many pulls, with the band between the 5% and 95% quantiles of all executions."""
+
+    pulls: IntArray  # (N,)
+    mean: FloatArray  # (N,)
+    low: FloatArray  # (N,)
+    high: FloatArray  # (N,)
+    executions: int
+
+
+def regret_curve(run: Run, pairs: int) -> Curve:
+    """Measure how the pseudo-regret of the first `pairs` pairs grows, or of as many as a picture needs."""
+    grid = np.unique(np.geomspace(1, run.horizon, CURVE_POINTS).astype(np.int64).clip(1, run.horizon))
+    grid[-1] = run.horizon
+    regrets = player_of(run).regrets_at(pairs, grid)
+    low, high = np.quantile(regrets, [0.05, 0.95], axis=0)
+    return Curve(grid, regrets.mean(axis=0), low, high, regrets.shape[0])

@@ -24,13 +24,15 @@ from banditto.core.exact import integer, open_unit
 from banditto.core.protocol import Protocol
 from banditto.core.text import html_table, short, text_table
 from banditto.engine.backend import Backend
-from banditto.engine.blocks import Progress, block_size, run_pairs
+from banditto.engine.blocks import Progress, run_pairs
 from banditto.engine.ledger import Ledger
-from banditto.engine.pairs import Moments, PairCounts, Study, study_of
+from banditto.engine.pairs import Moments, PairCounts
+from banditto.engine.player import player_of
+from banditto.engine.run import Run, run_of
 from banditto.numbers.confidence_sequence import ConfidenceSequence
 from banditto.numbers.intervals import MOST_PAIRS, clopper_pearson, pairs_to_settle
 from banditto.policies.catalogue import protocol_of
-from banditto.policies.policy import AnyPolicy, Guarantee, Policy, RoundPolicy
+from banditto.policies.policy import AnyPolicy, Guarantee, own_guarantee, own_rho
 from banditto.problems.environment import Environment
 
 SCHEMA_VERSION = 1
@@ -198,22 +200,22 @@ def certify(
         >>> certificate.verdict, certificate.pairs
         ('PASS', 1000)
     """
-    study = study_of(policy, environment, seed=seed, noise_seed=noise_seed, horizon=horizon, backend=backend)
+    run = run_of(policy, environment, seed=seed, noise_seed=noise_seed, horizon=horizon, backend=backend)
     rho = checked_rho(policy, rho)
     pairs = integer(default_pairs(until_settled) if pairs is None else pairs, "pairs", 1, MOST_PAIRS)
     jobs = integer(jobs, "jobs", 1, MOST_JOBS)
     if jobs > 1 and backend != "numpy":
         raise InvalidArgument("jobs", jobs, "1, because all processes would share the GPU")
     confidence = open_unit(confidence, "confidence")
-    protocol = protocol_of(policy, seed=study.seed, arms=len(environment.means), horizon=study.horizon, rho=rho)
+    protocol = protocol_of(policy, seed=run.seed, arms=len(environment.means), horizon=run.horizon, rho=rho)
     sequence = ConfidenceSequence(rho, confidence)
-    with nullcontext() if out is None else _ledger(out, study, protocol) as ledger:
+    with nullcontext() if out is None else _ledger(out, run, protocol) as ledger:
         if ledger is not None:
             ledger.plan(None if until_settled else max(pairs, ledger.pairs))
             if ledger.pairs > pairs:
                 logger.warning("%s pairs are there already; the result is that of all of them", f"{ledger.pairs:,}")
         counts, interrupted = run_pairs(
-            *(study, pairs, jobs, executor, progress, ledger),
+            *(run, pairs, jobs, executor, progress, ledger),
             settled=(lambda counts: sequence.settles(counts.mismatches, counts.pairs)) if until_settled else None,
         )
         if counts.pairs == 0:
@@ -221,7 +223,8 @@ def certify(
         if ledger is not None:
             ledger.look()
         grown = until_settled or (ledger is not None and not ledger.as_planned())
-    guarantee = policy.guarantee().on(environment.means) if isinstance(policy, Policy) else None
+    proved = own_guarantee(policy)
+    guarantee = None if proved is None else proved.on(environment.means)
     constants = policy.settings().get("constants")
     if grown:
         low, high = sequence.interval(counts.mismatches, counts.pairs)
@@ -232,10 +235,10 @@ def certify(
         policy=policy.name,
         constants=None if constants is None else str(constants),
         environment=environment.to_dict(),
-        horizon=study.horizon,
+        horizon=run.horizon,
         rho=rho,
-        seed=study.seed,
-        noise_seed=study.noise_seed,
+        seed=run.seed,
+        noise_seed=run.noise_seed,
         pairs=counts.pairs,
         mismatches=counts.mismatches,
         agreement=1.0 - counts.mismatches / counts.pairs,
@@ -248,7 +251,7 @@ def certify(
         verdict=verdict,
         pairs_to_settle=_settling(verdict, counts, sequence, grown),
         first_divergence=dict(sorted(counts.first_divergence.items())),
-        divergence_unit="round" if isinstance(policy, RoundPolicy) else "batch",
+        divergence_unit=player_of(run).unit,
         divergence_pulls=dict(sorted(counts.first_pull.items())),
         interrupted=interrupted,
         protocol=protocol,
@@ -257,13 +260,14 @@ def certify(
 
 def checked_rho(policy: AnyPolicy, rho: float | None) -> float:
     """A replicable policy's own rho; a baseline has none and is measured against the caller's."""
-    if not isinstance(policy, Policy):
+    own = own_rho(policy)
+    if own is None:
         if rho is None:
             raise InvalidArgument("rho", None, f"a number between 0 and 1, which {policy.name} does not have itself")
         return open_unit(rho, "rho")
-    if rho is not None and open_unit(rho, "rho") != policy.rho:
-        raise InvalidArgument("rho", rho, f"{policy.rho}, the policy's own, or none")
-    return float(policy.rho)
+    if rho is not None and open_unit(rho, "rho") != own:
+        raise InvalidArgument("rho", rho, f"{own}, the policy's own, or none")
+    return float(own)
 
 
 def default_pairs(until_settled: bool) -> int:
@@ -271,28 +275,28 @@ def default_pairs(until_settled: bool) -> int:
     return DEFAULT_LIMIT if until_settled else DEFAULT_PAIRS
 
 
-def identity_of(study: Study, protocol: Protocol) -> dict[str, Any]:
+def identity_of(run: Run, protocol: Protocol) -> dict[str, Any]:
     """What must be the same if pairs of two runs are to be counted together, in the order in which it is told."""
     return {
-        "policy": study.policy.name,
-        "horizon": study.horizon,
+        "policy": run.policy.name,
+        "horizon": run.horizon,
         "rho": protocol.rho,
-        "seed": study.seed,
-        "noise_seed": study.noise_seed,
-        "environment": study.environment.to_dict(),
+        "seed": run.seed,
+        "noise_seed": run.noise_seed,
+        "environment": run.environment.to_dict(),
         "digest": protocol.digest,
         "noise_scheme": SCHEME,
     }
 
 
-def _ledger(out: str | Path, study: Study, protocol: Protocol) -> Ledger:
+def _ledger(out: str | Path, run: Run, protocol: Protocol) -> Ledger:
     """The blocks that are kept in a folder, which is made if need be."""
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidArgument("out", str(out), f"a folder that can be written ({error.strerror})") from None
-    return Ledger(folder, identity_of(study, protocol), block_size(study))
+    return Ledger(folder, identity_of(run, protocol), player_of(run).block_size)
 
 
 def _regret(moments: Moments, confidence: float) -> Regret:

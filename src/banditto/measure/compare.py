@@ -20,15 +20,14 @@ from banditto.core.errors import InvalidArgument, MissingExtra
 from banditto.core.exact import integer, open_unit
 from banditto.core.horizons import LONGEST_ROUND_HORIZON, SHORTEST_HORIZON
 from banditto.core.text import html_table, text_table
-from banditto.engine.pairs import Study, study_of
 from banditto.engine.pool import shared_workers, submitted
-from banditto.engine.regret_curves import Curve, regret_curve
-from banditto.engine.watching import PairView, watch_pair
+from banditto.engine.run import Run, run_of
+from banditto.engine.watching import Curve, PairView, regret_curve, watch_pair
 from banditto.measure.certify import MOST_JOBS, Certificate, certify, checked_rho, identity_of
 from banditto.measure.study_file import FEWEST_ROUNDS, MOST_ROUNDS
 from banditto.numbers.intervals import MOST_PAIRS
 from banditto.policies.catalogue import protocol_of
-from banditto.policies.policy import AnyPolicy, BatchedPolicy, Policy, RoundPolicy
+from banditto.policies.policy import AnyPolicy, own_horizon, own_rho
 from banditto.policies.shared.replicable import CALIBRATED
 from banditto.problems.environment import Environment
 
@@ -143,32 +142,32 @@ def compare(
     jobs = integer(jobs, "jobs", 1, MOST_JOBS)
     confidence = open_unit(confidence, "confidence")
     horizon, rho = _common_horizon(policies, horizon), _common_rho(policies, rho)
-    if rho is None and not all(isinstance(policy, Policy) for policy in policies):
+    if rho is None and any(own_rho(policy) is None for policy in policies):
         raise InvalidArgument("rho", None, "a number between 0 and 1, which baselines do not have themselves")
     plans = [_allotment(policy, environment, horizon, pairs, rounds) for policy in policies]
-    studies = [
-        study_of(policy, environment, seed=seed, noise_seed=noise_seed, horizon=length)
+    runs = [
+        run_of(policy, environment, seed=seed, noise_seed=noise_seed, horizon=length)
         for policy, (length, _) in zip(policies, plans, strict=True)
     ]
     rows: list[Entrant] = []
     with shared_workers(jobs, executor) as workers:
-        for label, study, (_, share) in zip(names, studies, plans, strict=True):
-            kept = None if out is None else _place(Path(out), study, checked_rho(study.policy, _own(study.policy, rho)))
+        for label, run, (_, share) in zip(names, runs, plans, strict=True):
+            kept = None if out is None else _place(Path(out), run, checked_rho(run.policy, _own(run.policy, rho)))
             try:
                 certificate = certify(
-                    study.policy,
+                    run.policy,
                     environment,
                     pairs=share,
-                    seed=study.seed,
-                    noise_seed=study.noise_seed,
-                    horizon=study.horizon,
-                    rho=_own(study.policy, rho),
+                    seed=run.seed,
+                    noise_seed=run.noise_seed,
+                    horizon=run.horizon,
+                    rho=_own(run.policy, rho),
                     confidence=confidence,
                     out=kept,
                     executor=workers,
                     progress=None if progress is None else _labelled(progress, label),
                 )
-                drawn = _pictures(study, certificate.pairs, workers) if curves else (None, None)
+                drawn = _pictures(run, certificate.pairs, workers) if curves else (None, None)
             except KeyboardInterrupt:
                 if kept is not None:
                     with suppress(OSError):  # only empty folders go
@@ -184,27 +183,25 @@ def compare(
 
 def _own(policy: AnyPolicy, rho: float | None) -> float | None:
     """A replicable policy has a rho of its own."""
-    return None if isinstance(policy, Policy) else rho
+    return rho if own_rho(policy) is None else None
 
 
-def _place(out: Path, study: Study, rho: float) -> Path:
+def _place(out: Path, run: Run, rho: float) -> Path:
     """Where a policy's pairs are kept: another run has another folder, so that nothing is ever mixed."""
-    arms = len(study.environment.means)
-    protocol = protocol_of(study.policy, seed=study.seed, arms=arms, horizon=study.horizon, rho=rho)
-    text = json.dumps(identity_of(study, protocol), sort_keys=True)
+    arms = len(run.environment.means)
+    protocol = protocol_of(run.policy, seed=run.seed, arms=arms, horizon=run.horizon, rho=rho)
+    text = json.dumps(identity_of(run, protocol), sort_keys=True)
     return out / KEPT / hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def illustrate(study: Study, pairs: int) -> tuple[Curve, PairView]:
+def illustrate(run: Run, pairs: int) -> tuple[Curve, PairView]:
     """What a report draws of a policy; sent to a worker."""
-    view = watch_pair(
-        study.policy, study.environment, seed=study.seed, noise_seed=study.noise_seed, horizon=study.horizon
-    )
-    return regret_curve(study, pairs), view
+    view = watch_pair(run.policy, run.environment, seed=run.seed, noise_seed=run.noise_seed, horizon=run.horizon)
+    return regret_curve(run, pairs), view
 
 
-def _pictures(study: Study, pairs: int, workers: Executor | None) -> tuple[Curve, PairView]:
-    return illustrate(study, pairs) if workers is None else submitted(workers, illustrate, study, pairs).result()
+def _pictures(run: Run, pairs: int, workers: Executor | None) -> tuple[Curve, PairView]:
+    return illustrate(run, pairs) if workers is None else submitted(workers, illustrate, run, pairs).result()
 
 
 def _labelled(progress: CompareProgress, label: str) -> Callable[[int, int], None]:
@@ -245,12 +242,12 @@ def _common_horizon(policies: Sequence[AnyPolicy], horizon: int | None) -> int |
     """The horizon for those that have none: the longest of the others."""
     if horizon is not None:
         return horizon
-    return max((policy.horizon for policy in policies if not isinstance(policy, RoundPolicy)), default=None)
+    return max((own for policy in policies if (own := own_horizon(policy)) is not None), default=None)
 
 
 def _common_rho(policies: Sequence[AnyPolicy], rho: float | None) -> float | None:
     """The rho for those that have none: that of the others, if they agree on it."""
-    own = {policy.rho for policy in policies if isinstance(policy, Policy)}
+    own = {share for policy in policies if (share := own_rho(policy)) is not None}
     return own.pop() if rho is None and len(own) == 1 else rho
 
 
@@ -258,7 +255,7 @@ def _allotment(
     policy: AnyPolicy, environment: Environment, horizon: int | None, pairs: int, rounds: int
 ) -> tuple[int | None, int]:
     """A policy's horizon (None: its own) and pairs."""
-    if isinstance(policy, BatchedPolicy) or horizon is None:
+    if own_horizon(policy) is not None or horizon is None:
         return None, pairs
     longest = max(rounds // _EXECUTIONS, SHORTEST_HORIZON, len(environment.means))
     length = min(integer(horizon, "horizon", 1, 10**15), longest, LONGEST_ROUND_HORIZON)

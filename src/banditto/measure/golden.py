@@ -19,7 +19,7 @@ from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import ContractError
 from banditto.core.protocol import Protocol
-from banditto.core.trajectory import Run, Trajectory
+from banditto.core.trajectory import Streak, Trajectory
 from banditto.policies.catalogue import policy_of
 from banditto.policies.linear.replicable_least_squares import ReplicableLeastSquares
 from banditto.policies.policy import PlacedPolicy, Policy
@@ -70,7 +70,7 @@ def recorded_totals(pulls: IntArray, batch: int) -> FloatArray:
 def play(policy: Policy[Any], coins: Coins) -> list[Trajectory]:
     """Executions on recorded totals."""
     state = policy.init(coins.count)
-    runs: list[list[Run]] = [[] for _ in range(coins.count)]
+    runs: list[list[Streak]] = [[] for _ in range(coins.count)]
     actions: list[dict[tuple[float, ...], int]] = [{} for _ in range(coins.count)]
     batch = 0
     while (plan := policy.plan(state)) is not None:
@@ -80,7 +80,7 @@ def play(policy: Policy[Any], coins: Coins) -> list[Trajectory]:
             if not policy.arms and isinstance(policy, PlacedPolicy):
                 places = policy.places(state)[row].tolist()
                 names = [actions[row].setdefault(tuple(place), len(actions[row])) for place in places]
-            kept += [Run(batch, names[slot], int(n)) for slot, n in enumerate(plan[row]) if n > 0]
+            kept += [Streak(batch, names[slot], int(n)) for slot, n in enumerate(plan[row]) if n > 0]
         state = policy.decide(state, recorded_totals(plan, batch), coins)
     return [Trajectory(tuple(kept), tuple(known)) for kept, known in zip(runs, actions, strict=True)]
 

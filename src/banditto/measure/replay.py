@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from itertools import groupby
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -19,12 +19,18 @@ from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.horizons import LONGEST_HORIZON
 from banditto.core.rewards import Rewards
-from banditto.engine import batched
-from banditto.engine.pairs import Study, study_of
+from banditto.engine.batched import BatchedPlayer
+from banditto.engine.player import player_of
+from banditto.engine.run import Run, run_of
 from banditto.measure.replay_result import Dry, Replay, Stretch
-from banditto.policies.policy import AnyPolicy, BatchedPolicy, RoundPolicy
+from banditto.policies.policy import AnyPolicy, own_horizon
 from banditto.problems.environment import RewardKernel
 from banditto.problems.logs import RewardLog
+
+if TYPE_CHECKING:
+    from banditto.engine.rounds import RoundPlayer
+
+_ROWS_AT_ONCE = 16_384
 
 
 class LogRows:
@@ -104,16 +110,20 @@ def replay(policy: AnyPolicy, log: RewardLog, *, seed: int = 0, horizon: int | N
     if not isinstance(log, RewardLog):
         raise InvalidArgument("log", log, "a RewardLog, such as RewardLog.read('rewards.csv')")
     rows = LogRows(log)
-    if horizon is None and isinstance(policy, RoundPolicy):
+    if horizon is None and own_horizon(policy) is None:
         horizon = log.rows
-    study = study_of(policy, rows, seed=seed, noise_seed=0, horizon=horizon)
-    if isinstance(policy, RoundPolicy):
-        return _by_rounds(study, policy, rows)
-    return _by_batches(study, policy, rows)
+    player = player_of(run_of(policy, rows, seed=seed, noise_seed=0, horizon=horizon))
+    if isinstance(player, BatchedPlayer):
+        return _by_batches(player, rows)
+    from banditto.engine.rounds import RoundPlayer  # compiled code is loaded only where it is used
+
+    assert isinstance(player, RoundPlayer)  # a log has finitely many arms
+    return _by_rounds(player, rows)
 
 
-def _by_batches(study: Study, policy: BatchedPolicy[Any], rows: LogRows) -> Replay:
-    execution = batched.Execution(policy, rows, Coins(study.seed, 0, 1), Noise(study.noise_seed, 0, 0))
+def _by_batches(player: BatchedPlayer, rows: LogRows) -> Replay:
+    run = player.run
+    execution = player.follow(Coins(run.seed, 0, 1), Noise(run.noise_seed, 0, 0))
     stretches: list[Stretch] = []
     dry: tuple[Dry, ...] = ()
     while not dry:
@@ -134,33 +144,31 @@ def _by_batches(study: Study, policy: BatchedPolicy[Any], rows: LogRows) -> Repl
         read = tuple(after - old for after, old in zip(rows.read, before, strict=True))
         stretches.append(Stretch(tuple(wanted), read))
     runs = [(arm, pulls) for stretch in stretches for arm, pulls in enumerate(stretch.pulls) if pulls]
-    return _replay(study, rows, "batch", runs, dry, tuple(stretches))
+    return _replay(run, rows, "batch", runs, dry, tuple(stretches))
 
 
-def _by_rounds(study: Study, policy: RoundPolicy, rows: LogRows) -> Replay:
-    from banditto.engine import rounds  # compiled code is loaded only where it is used
-
-    execution = rounds.Execution(study, policy, 0, 0)
+def _by_rounds(player: RoundPlayer, rows: LogRows) -> Replay:
+    run, execution = player.run, player.execution(0, 0)
     played: list[int] = []
     pulls = [0] * len(rows.means)
     dry: tuple[Dry, ...] = ()
-    while not dry and len(played) < study.horizon:
-        arms = np.empty(min(rounds.ROUNDS_PER_CHUNK, study.horizon - len(played)), dtype=np.uint16)
+    while not dry and len(played) < run.horizon:
+        arms = np.empty(min(_ROWS_AT_ONCE, run.horizon - len(played)), dtype=np.uint16)
         execution.advance(arms)
         for arm in arms.tolist():
             played.append(arm)
             pulls[arm] += 1
             # the choice was made with rewards that are known; the last one of all needs none
-            if pulls[arm] > len(rows.log.rewards[arm]) and len(played) < study.horizon:
+            if pulls[arm] > len(rows.log.rewards[arm]) and len(played) < run.horizon:
                 dry = (Dry(rows.log.arms[arm], len(played), 1, 0),)
                 break
     rows.take(pulls)
     runs = [(arm, len(list(same))) for arm, same in groupby(played)]
-    return _replay(study, rows, "round", runs, dry, ())
+    return _replay(run, rows, "round", runs, dry, ())
 
 
 def _replay(
-    study: Study,
+    run: Run,
     rows: LogRows,
     unit: Literal["batch", "round"],
     runs: list[tuple[int, int]],
@@ -172,10 +180,10 @@ def _replay(
         pulls[arm] += length
     logged = zip(rows.log.rewards, rows.read, strict=True)
     return Replay(
-        policy=study.policy,
+        policy=run.policy,
         log=rows.log,
-        horizon=study.horizon,
-        seed=study.seed,
+        horizon=run.horizon,
+        seed=run.seed,
         pulls=tuple(pulls),
         read=tuple(rows.read),
         averages=tuple(math.fsum(rewards[:read]) / read if read else None for rewards, read in logged),

@@ -27,7 +27,7 @@ from banditto.policies.least_squares_rounding.least_squares_rounding import Leas
 from banditto.policies.linear_threshold.linear_threshold import LinearThreshold
 from banditto.policies.linear_threshold.net_threshold import NetThreshold
 from banditto.policies.mean_rounding.mean_rounding import MeanRounding
-from banditto.policies.policy import AnyPolicy, Policy, RoundPolicy
+from banditto.policies.policy import AnyPolicy, Policy, own_horizon
 from banditto.policies.random_threshold.random_threshold import RandomThreshold
 from banditto.problems.environment import Environment
 from banditto.problems.environments.bernoulli import Bernoulli
@@ -103,7 +103,7 @@ def _measure_ordinary(policy: str, effort: Effort) -> Measured:
     linear = ORDINARY[policy].linear
     world = _finite(CertifiedLinear, 10**6)[1] if linear else Bernoulli([0.5, 0.4, 0.7])
     game = build_policy(policy, arms=len(world.means), horizon=ROUNDS, rho=RHO, environment=world)
-    horizon = ROUNDS if isinstance(game, RoundPolicy) else None
+    horizon = ROUNDS if own_horizon(game) is None else None
     return differing(game, world, pairs=effort.choose(256, 2048), seed=102, horizon=horizon)
 
 

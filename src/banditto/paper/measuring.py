@@ -8,15 +8,14 @@ from banditto.measure.attack.undecided_windows import windows_of
 from banditto.measure.certify import Certificate, certify
 from banditto.paper.claims import Measured
 from banditto.paper.fits import Point
-from banditto.policies.policy import AnyPolicy, Policy
+from banditto.policies.policy import AnyPolicy, Policy, own_rho
 from banditto.problems.environment import Environment
 
 
 def differing(policy: AnyPolicy, world: Environment, pairs: int, seed: int, horizon: int | None = None) -> Measured:
     """The share of pairs that differ, with an exact interval."""
-    rho = (
-        None if isinstance(policy, Policy) else 0.5
-    )  # certify wants one; only its verdict, not used here, depends on it
+    # certify wants a rho; only its verdict, which nobody looks at here, depends on it
+    rho = 0.5 if own_rho(policy) is None else None
     found = certify(policy, world, pairs=pairs, seed=seed, horizon=horizon, rho=rho)
     low, high = found.interval
     detail = f"{found.mismatches:,} of {found.pairs:,} pairs differ."

@@ -248,3 +248,18 @@ class Remembering(Protocol):
 
 
 AnyPolicy = BatchedPolicy[Any] | RoundPolicy
+
+
+def own_horizon(policy: AnyPolicy) -> int | None:
+    """Return the horizon that a policy was built for; None for one that plays any, such as UCB1."""
+    return policy.horizon if isinstance(policy, BatchedPolicy) else None
+
+
+def own_rho(policy: AnyPolicy) -> float | None:
+    """Return the rho that a replicable policy was built for; None for a baseline, which promises nothing."""
+    return policy.rho if isinstance(policy, Policy) else None
+
+
+def own_guarantee(policy: AnyPolicy) -> Guarantee | None:
+    """Return what is proved of a policy; None for a baseline, of which nothing is."""
+    return policy.guarantee() if isinstance(policy, Policy) else None

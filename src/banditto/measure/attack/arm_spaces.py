@@ -11,7 +11,7 @@ import numpy as np
 from banditto.chance.coins import Coins
 from banditto.core.rewards import Rewards
 from banditto.measure.attack.undecided_windows import UndecidedWindow, windows_of
-from banditto.policies.policy import BatchedPolicy, Policy
+from banditto.policies.policy import BatchedPolicy, own_guarantee
 from banditto.problems.environment import Environment
 from banditto.problems.environments.bernoulli import Bernoulli
 from banditto.problems.environments.gaussian import Gaussian
@@ -38,8 +38,9 @@ class ArmSpace(NamedTuple):
     def of(cls, policy: BatchedPolicy[Any], rewards: Rewards) -> ArmSpace:
         """The space of a policy that was built for these rewards."""
         widest = 1.0 if rewards.kind == "bounded" else math.inf
-        promised = policy.guarantee().promised_gap if isinstance(policy, Policy) else None
-        return cls(policy.arms, rewards, tuple(windows_of(policy, widest)), promised or 0.0)
+        proved = own_guarantee(policy)
+        promised = 0.0 if proved is None else proved.promised_gap or 0.0
+        return cls(policy.arms, rewards, tuple(windows_of(policy, widest)), promised)
 
     @property
     def _margin(self) -> float:

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, Protocol
 
 from banditto.chance.coins import Coins, address_key
 from banditto.core.errors import WorkerError
-from banditto.engine.counting import count_differing
-from banditto.engine.pairs import Study, study_of
+from banditto.engine.player import player_of
 from banditto.engine.pool import WORKER_DIED, submitted
+from banditto.engine.run import Run, run_of
 from banditto.policies.policy import BatchedPolicy
 from banditto.problems.environment import Environment
 
@@ -135,7 +135,7 @@ class _Hunt:
         groups = -(-pairs // _MOST_PAIRS_AT_ONCE)
         size = pairs // groups
         firsts = [-(-seen.used // size) for seen in looked]  # the first group whose coins nobody has seen
-        calls = [(self._study(seen.point), first, size, groups) for seen, first in zip(looked, firsts, strict=True)]
+        calls = [(self._run(seen.point), first, size, groups) for seen, first in zip(looked, firsts, strict=True)]
         counts = []
         for count in _in_order(self.executor, calls):
             counts.append(count)
@@ -146,25 +146,26 @@ class _Hunt:
             for seen, first, count in zip(looked, firsts, counts, strict=True)
         ]
 
-    def _study(self, point: Point) -> Study:
+    def _run(self, point: Point) -> Run:
         environment = self.space.environment(point)
-        return study_of(self.policy, environment, seed=self.seed, noise_seed=None, horizon=None)
+        return run_of(self.policy, environment, seed=self.seed, noise_seed=None, horizon=None)
 
 
-def _count(study: Study, first: int, size: int, groups: int) -> int:
+def _count(run: Run, first: int, size: int, groups: int) -> int:
     """What a worker is sent: how many pairs differ in some groups of one size."""
     # noise is addressed by a group's number, which says where it begins only together with its size
-    shifted = Study(
-        policy=study.policy,
-        environment=study.environment,
-        horizon=study.horizon,
-        seed=study.seed,
-        noise_seed=address_key("banditto/attack/noise/1", study.noise_seed, size),
+    shifted = Run(
+        policy=run.policy,
+        environment=run.environment,
+        horizon=run.horizon,
+        seed=run.seed,
+        noise_seed=address_key("banditto/attack/noise/1", run.noise_seed, size),
     )
-    return sum(count_differing(shifted, first + k, size) for k in range(groups))
+    player = player_of(shifted)
+    return sum(player.count_differing(first + k, size) for k in range(groups))
 
 
-def _in_order(executor: Executor | None, calls: Sequence[tuple[Study, int, int, int]]) -> Iterator[int]:
+def _in_order(executor: Executor | None, calls: Sequence[tuple[Run, int, int, int]]) -> Iterator[int]:
     if executor is None:
         yield from (_count(*call) for call in calls)
         return

@@ -13,10 +13,10 @@ import numpy as np
 from banditto.chance.coins import Coins, address_key
 from banditto.chance.noise import Noise
 from banditto.core.arrays import BoolArray, FloatArray
-from banditto.engine import batched, infinite
-from banditto.engine.pairs import gaps, is_placed, pseudo_regret, study_of
-from banditto.policies.policy import BatchedPolicy, PlacedPolicy
-from banditto.problems.environment import Environment, LinearEnvironment
+from banditto.engine.player import Followed, player_of
+from banditto.engine.run import run_of
+from banditto.policies.policy import BatchedPolicy
+from banditto.problems.environment import Environment
 
 _AT_ONCE = 4096
 _ROUNDING = 1e-9  # of a gap
@@ -36,38 +36,22 @@ class Rehearsal(NamedTuple):
 
 def rehearse(policy: BatchedPolicy[Any], environment: Environment, gap: float, executions: int, seed: int) -> Rehearsal:
     """Play that many executions, each with coins and noise of its own; the same ones for the same seed."""
-    study_of(policy, environment, seed=seed, noise_seed=None, horizon=None)  # checks that the two fit together
+    player = player_of(run_of(policy, environment, seed=seed, noise_seed=None, horizon=None))
     noise_seed = address_key("banditto/plan/1", seed)
     parts = []
     for start in range(0, executions, _AT_ONCE):
         coins = Coins(seed, start, min(_AT_ONCE, executions - start))
-        noise = Noise(noise_seed, 0, start)
-        if is_placed(environment) and isinstance(policy, PlacedPolicy):
-            assert isinstance(environment, LinearEnvironment)
-            parts.append(_placed(infinite.Execution(policy, environment, coins, noise), environment, gap, coins.count))
-        else:
-            parts.append(_batched(batched.Execution(policy, environment, coins, noise), environment, gap, coins.count))
+        parts.append(_followed(player.follow(coins, Noise(noise_seed, 0, start)), gap, coins.count))
     regrets, decided = (np.concatenate(column) for column in zip(*parts, strict=True))
     return Rehearsal(regrets, decided, policy.horizon)
 
 
-def _batched(
-    execution: batched.Execution, environment: Environment, gap: float, count: int
-) -> tuple[FloatArray, FloatArray]:
-    bad = np.array(gaps(environment.means)) >= gap * (1.0 - _ROUNDING)  # (K,)
+def _followed(execution: Followed, gap: float, count: int) -> tuple[FloatArray, FloatArray]:
+    """Play executions to the end; what each lost, and when it was decided."""
     clock = _Clock(count)
-    while (plan := execution.advance()) is not None:
-        clock.tick(plan.sum(axis=1), np.any(plan[:, bad] > 0, axis=1))
-    return pseudo_regret(execution.pulls, environment.means), clock.decided
-
-
-def _placed(
-    execution: infinite.Execution, environment: LinearEnvironment, gap: float, count: int
-) -> tuple[FloatArray, FloatArray]:
-    clock = _Clock(count)
-    while (plan := execution.advance()) is not None:
-        bad = environment.best - environment.means_at(plan.places) >= gap * (1.0 - _ROUNDING)
-        clock.tick(plan.pulls.sum(axis=1), np.any(bad & (plan.pulls > 0), axis=1))
+    for pulls, losses in execution.batches():
+        bad = losses >= gap * (1.0 - _ROUNDING)
+        clock.tick(pulls.sum(axis=1), np.any(bad & (pulls > 0), axis=1))
     return execution.regret, clock.decided
 
 

@@ -1,0 +1,121 @@
+"""A run: one policy on one environment with one pair of seeds, checked before anything is played."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+from banditto.chance.coins import LARGEST_SEED
+from banditto.chance.noise import derived_noise_seed
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import integer
+from banditto.core.horizons import LONGEST_HORIZON, LONGEST_ROUND_HORIZON, checked_arms, checked_horizon
+from banditto.engine.backend import Backend, check_machine
+from banditto.policies.policy import Acting, AnyPolicy, PlacedPolicy, Policy, RoundPolicy
+from banditto.problems.environment import Environment, LinearEnvironment
+
+# FROZEN(v1): sizes of blocks are part of the noise's address, so that other sizes would give other rewards
+PAIRS_PER_BLOCK = 2048  # of batched policies
+PAIRS_PER_LINEAR_BLOCK = 128  # the same with features, where each active set may need a design of its own
+PAIRS_PER_DEVICE_BLOCK = 1 << 22  # the same on a GPU, which needs that many to be busy
+MOST_ON_DEVICE = 1 << 26  # arms times pairs there: half a gigabyte for each array of a block
+PAIRS_PER_SLOW_BLOCK = 16  # the same where every single reward is drawn and a block must not take for ever
+
+
+_EXAMPLES = {
+    "policy": "a policy object, such as RandomThreshold(arms=3, horizon=10**8, rho=0.1)",
+    "environment": "an environment object, such as Bernoulli([0.9, 0.8, 0.7])",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One policy on one environment with one pair of seeds: what is sent to workers."""
+
+    policy: AnyPolicy
+    environment: Environment
+    horizon: int
+    seed: int
+    noise_seed: int
+    backend: Backend = "numpy"
+
+
+def run_of(
+    policy: AnyPolicy,
+    environment: Environment,
+    *,
+    seed: int,
+    noise_seed: int | None,
+    horizon: int | None,
+    backend: Backend = "numpy",
+) -> Run:
+    """Check a run and make it: a replicable policy brings its own horizon, a baseline needs one."""
+    for value, argument, needed in ((policy, "policy", "check_rewards"), (environment, "environment", "means")):
+        if isinstance(value, type) or not hasattr(value, needed):
+            raise InvalidArgument(argument, value, f"{_EXAMPLES[argument]}")
+    arms = len(environment.means)
+    policy.check_rewards(environment.rewards, environment.means)
+    _check_actions(policy, environment)
+    if isinstance(policy, RoundPolicy):
+        if horizon is None:
+            raise InvalidArgument("horizon", None, f"a horizon, which {policy.name} does not have itself")
+        horizon = checked_horizon(horizon, checked_arms(arms), LONGEST_ROUND_HORIZON)
+    elif arms and policy.arms != arms:
+        raise InvalidArgument("environment", f"{arms} arms", f"{policy.arms} arms, as the policy has")
+    elif horizon is not None and integer(horizon, "horizon", 1, LONGEST_HORIZON) != policy.horizon:
+        raise InvalidArgument("horizon", horizon, f"{policy.horizon}, the policy's own, or none")
+    else:
+        horizon = policy.horizon
+    if isinstance(policy, Policy):
+        _check_largest_batch(policy, environment)
+    seed = integer(seed, "seed", 0, LARGEST_SEED)
+    if noise_seed is None:
+        noise_seed = derived_noise_seed(seed)
+    noise_seed = integer(noise_seed, "noise_seed", 0, LARGEST_SEED)
+    check_machine(backend, policy, environment)
+    return Run(
+        policy=policy, environment=environment, horizon=horizon, seed=seed, noise_seed=noise_seed, backend=backend
+    )
+
+
+def is_infinite(environment: Environment) -> TypeGuard[LinearEnvironment]:
+    """Whether the environment's actions are infinitely many, so that a policy says which of them it pulls."""
+    return _is_linear(environment) and not environment.means
+
+
+def _is_linear(environment: Environment) -> bool:
+    """As `isinstance` with the protocol says, but asked for every block: that would look at every member."""
+    return hasattr(environment, "draw_at")
+
+
+def _check_actions(policy: AnyPolicy, environment: Environment) -> None:
+    """A linear policy needs an environment with its actions, and infinitely many actions a policy that can cope."""
+    if isinstance(policy, Acting):
+        if isinstance(environment, LinearEnvironment):
+            policy.check_actions(environment.actions, environment.centre)
+        elif isinstance(policy, Policy):
+            allowed = f"a linear environment, which {policy.name} is for"
+            raise InvalidArgument("environment", environment.name, allowed)
+    if is_infinite(environment) and not isinstance(policy, PlacedPolicy):
+        raise InvalidArgument("policy", policy.name, "one for infinite action sets, such as certified-linear")
+
+
+def pairs_per_block(environment: Environment, backend: Backend = "numpy") -> int:
+    """How many pairs of a batched policy make a block: part of the noise's address."""
+    if backend != "numpy":
+        most = MOST_ON_DEVICE // len(environment.means)
+        return min(PAIRS_PER_DEVICE_BLOCK, 1 << (most.bit_length() - 1))
+    if environment.largest_count < LONGEST_HORIZON or is_infinite(environment):
+        return PAIRS_PER_SLOW_BLOCK
+    return PAIRS_PER_LINEAR_BLOCK if _is_linear(environment) else PAIRS_PER_BLOCK
+
+
+def _check_largest_batch(policy: Policy[Any], environment: Environment) -> None:
+    """Refuse before the first batch what the environment would refuse at a later one."""
+    if environment.largest_count >= policy.horizon:
+        return
+    batches = policy.describe().to_dict()["batches"]
+    most = max((int(batch["pulls per arm"]) for batch in batches), default=0)
+    if most > environment.largest_count:
+        allowed = f"at most {environment.largest_count:g} pulls of an arm in one batch; bernoulli takes any number"
+        raise InvalidArgument("environment", f"{environment.name} with batches of {most} pulls of an arm", allowed)
