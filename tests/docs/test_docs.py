@@ -219,8 +219,8 @@ def test_what_the_design_page_names_is_there() -> None:
     named += re.findall(r"`(exact_simplex|filtering|vertices|relaxation)\.(\w+)`", text)
     assert len(named) >= 8
     for module, name in named:
-        packages = [package for package in ("", "design.", "actions.") if find_spec(f"banditto.{package}{module}")]
-        assert hasattr(import_module(f"banditto.{packages[0]}{module}"), name), (module, name)
+        packages = [package for package in ("design.", "actions.") if find_spec(f"banditto.geometry.{package}{module}")]
+        assert hasattr(import_module(f"banditto.geometry.{packages[0]}{module}"), name), (module, name)
     for name in re.findall(r"`Design\.(\w+)`", text):
         assert name in bd.Design.__dataclass_fields__ or hasattr(bd.Design, name), name
 
