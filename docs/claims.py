@@ -6,7 +6,7 @@ from pathlib import Path
 
 import banditto as bd
 from banditto.paper.running import cells
-from banditto.report.charts import CHART_LOOKS, claim_figure
+from banditto.report.paper_report import CHART_LOOKS, claim_figure
 from banditto.report.style import as_png, drawn_in
 
 JOBS = 2

@@ -16,7 +16,7 @@ from matplotlib.ticker import NullFormatter
 import banditto as bd
 from banditto.measure.study_file import StudyFile
 from banditto.numbers.intervals import clopper_pearson
-from banditto.report.design_picture import draw_design
+from banditto.report.figures import draw_design
 from banditto.report.ribbons import ribbon_figure, save_ribbons
 from banditto.report.style import LOOKS, as_png, drawn_in
 

@@ -10,9 +10,9 @@ from benchmarks import certified
 
 import banditto as bd
 from banditto.measure.plan.plans import asked
-from banditto.measure.plan.price_curves import RHOS, CurvePoint, price_curves
 from banditto.measure.plan.rehearsal import rehearse
-from banditto.report.price_figures import price_figure
+from banditto.measure.plan.trial_plan import RHOS, CurvePoint, price_curves
+from banditto.report.figures import price_figure
 from banditto.report.style import LOOKS, as_png, drawn_in
 
 ARMS, GAP = 5, 0.05

@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     from banditto.measure.certify import Certificate, certify
     from banditto.measure.compare import Comparison, compare
     from banditto.measure.plan import TrialPlan, plan
-    from banditto.measure.replay import replay
-    from banditto.measure.replay_result import Replay
+    from banditto.measure.replay import Replay, replay
     from banditto.paper import Reproduction, reproduce
     from banditto.policies import *
     from banditto.policies.baselines import *
@@ -82,7 +81,7 @@ _PLACES = {
     "compare": "banditto.measure.compare",
     "g_optimal_design": "banditto.geometry.design",
     "net": "banditto.geometry.actions.nets",
-    "Replay": "banditto.measure.replay_result",
+    "Replay": "banditto.measure.replay",
     "ReplicableLeastSquares": "banditto.policies.linear.replicable_least_squares",
     "RewardLog": "banditto.problems.logs",
     "plan": "banditto.measure.plan",

@@ -14,8 +14,8 @@ import pytest
 from scipy import stats
 
 from banditto.chance import binomials
+from banditto.chance.binomials import log_probability
 from banditto.chance.noise import Noise
-from banditto.chance.saddlepoint import log_probability
 from banditto.core.arrays import FloatArray
 
 DRAWS = 1 << 20

@@ -19,8 +19,7 @@ from banditto.geometry.actions.choosing import spread_actions
 from banditto.measure.attack.arm_spaces import ArmSpace
 from banditto.measure.attack.attacking import space_of
 from banditto.measure.attack.linear_spaces import LinearSpace
-from banditto.measure.attack.search import Seen, _Hunt
-from banditto.measure.attack.undecided_windows import windows_of
+from banditto.measure.attack.search import Seen, _Hunt, windows_of
 from banditto.policies.catalogue import blank_environment, rewards_of
 from banditto.problems.environment import LinearEnvironment
 from banditto.problems.environments.linear_rewards import LinearBernoulli

@@ -11,11 +11,10 @@ import pytest
 
 import banditto as bd
 from banditto.core.rewards import Rewards
-from banditto.measure.plan.planner import Open, Planner
+from banditto.measure.plan.planner import Open, Planner, first_on_ladder, near, rounded_up, smallest
 from banditto.measure.plan.plans import asked
-from banditto.measure.plan.price_curves import price_curves
 from banditto.measure.plan.rehearsal import rehearse
-from banditto.measure.plan.solving import first_on_ladder, near, rounded_up, smallest
+from banditto.measure.plan.trial_plan import price_curves
 from banditto.policies import REGISTRY
 from banditto.policies.certified_elimination.ladder_search import Problem, Shape
 from banditto.policies.certified_elimination.named_gap import Aim, best_aim, commit_probability

@@ -88,7 +88,7 @@ def _picture(text: str) -> Path:
 
 def _draw(path: Path, found: Design, actions: FiniteActions | ConvexSet) -> None:
     from banditto.geometry.actions.finite import FiniteActions
-    from banditto.report.design_picture import PLAIN, design_figure
+    from banditto.report.figures import PLAIN, design_figure
     from banditto.report.style import as_png, as_svg, drawn_in
 
     with drawn_in(PLAIN):

@@ -118,8 +118,8 @@ def plan(
 
 
 def _files(found: TrialPlan, content: dict[str, Any], progress: Any) -> dict[str, str | bytes]:
-    from banditto.measure.plan.price_curves import CurvePoint, price_curves
-    from banditto.report.price_figures import price_files
+    from banditto.measure.plan.trial_plan import CurvePoint, price_curves
+    from banditto.report.figures import price_files
     from banditto.report.style import LOOKS
 
     points = price_curves(found.question, found.gap, seed=found.seed, progress=progress)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from banditto.measure.attack.undecided_windows import windows_of
+from banditto.measure.attack.search import windows_of
 from banditto.measure.certify import Certificate, certify
 from banditto.paper.claims import Measured
 from banditto.paper.fits import Point

@@ -1,19 +1,39 @@
-"""The figures of a report: regret, agreement, where pairs part, and the guarantees' terms."""
+"""The figures: of a comparison, of a design in two dimensions, and of what a smaller rho costs."""
 
 from __future__ import annotations
 
+import csv
+import io
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
+from banditto.core.arrays import FloatArray
+from banditto.core.errors import InvalidArgument
 from banditto.core.text import short
+from banditto.geometry.actions.sets import ActionSet
+from banditto.geometry.design.design_result import Design
 from banditto.measure.compare import Comparison, Entrant
+from banditto.measure.plan.trial_plan import CurvePoint
 from banditto.problems.environment import LinearEnvironment
-from banditto.report.style import Look, legend_below, legend_height, new_figure, plain, policy_style
+from banditto.report.style import (
+    LIGHT,
+    Look,
+    as_png,
+    as_svg,
+    drawn_in,
+    legend_below,
+    legend_height,
+    new_figure,
+    plain,
+    policy_style,
+)
 
 
 def regret_figure(comparison: Comparison, look: Look) -> Figure | None:
@@ -190,3 +210,124 @@ def guarantee_figure(comparison: Comparison, look: Look) -> Figure | None:
 def _largest_term(row: Entrant, name: str) -> float:
     guarantee = row.certificate.guarantee
     return max((term.value for term in guarantee.terms if term.name == name), default=0.0) if guarantee else 0.0
+
+
+PLAIN = Look(LIGHT, 6.4)
+_DIRECTIONS = 360
+
+
+def design_figure(design: Design, actions: FloatArray | ActionSet, look: Look = PLAIN) -> Figure:
+    """Of actions with two features."""
+    features = actions.shape[1] if isinstance(actions, np.ndarray) else actions.dimension
+    if features != 2 or design.dimension != 2:
+        given = f"{features} features, of which {design.dimension} are spanned"
+        raise InvalidArgument("plot", given, "a design of actions that span two features")
+    figure = new_figure(look, look.width * 0.92)
+    axes = figure.subplots()
+    draw_design(axes, design, actions, look)
+    title = f"g/d = {design.g_over_d:.4g}, {design.support} actions in the core set"
+    axes.set_title(title, fontsize=10, loc="left")
+    handles, labels = axes.get_legend_handles_labels()
+    legend = figure.legend(handles, labels, loc="outside lower center", ncols=1 if look.narrow else 3, frameon=False)
+    for handle in legend.legend_handles:
+        if isinstance(handle, PathCollection):
+            handle.set_sizes([40.0])
+    return figure
+
+
+def draw_design(axes: Axes, design: Design, actions: FloatArray | ActionSet, look: Look = PLAIN) -> None:
+    """Actions, ellipse and core set."""
+    _actions(axes, actions, look)
+    _ellipse(axes, design, look)
+    core = np.array(design.actions)
+    sizes = 30.0 + 500.0 * np.array(design.weights)
+    axes.scatter(core[:, 0], core[:, 1], s=sizes, color=look.theme.policies[1], zorder=4, label="core set, by weight")
+    axes.axhline(0.0, color=look.theme.faint, linewidth=0.6, zorder=0)
+    axes.axvline(0.0, color=look.theme.faint, linewidth=0.6, zorder=0)
+    axes.set_aspect("equal")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(5))
+    axes.set_xlabel("feature 1")
+    axes.set_ylabel("feature 2")
+
+
+def _actions(axes: Axes, actions: FloatArray | ActionSet, look: Look) -> None:
+    colour = look.theme.policies[0]
+    if isinstance(actions, np.ndarray):
+        axes.scatter(actions[:, 0], actions[:, 1], s=9.0, color=colour, alpha=0.6, linewidths=0, label="actions")
+        return
+    angles = np.linspace(0.0, 2.0 * math.pi, _DIRECTIONS, endpoint=False)
+    outline = np.array([actions.maximise((math.cos(angle), math.sin(angle))) for angle in angles])
+    axes.fill(outline[:, 0], outline[:, 1], color=colour, alpha=0.3, linewidth=0, label="actions")
+
+
+def _ellipse(axes: Axes, design: Design, look: Look) -> None:
+    core, weights = np.array(design.actions), np.array(design.weights)
+    size = np.max(np.abs(core), axis=0)  # features may be of very different size
+    core = core / size
+    moment = (core * weights[:, None]).T @ core
+    angles = np.linspace(0.0, 2.0 * math.pi, 400)
+    circle = np.array([np.cos(angles), np.sin(angles)])
+    ellipse = size[:, None] * math.sqrt(design.g) * (np.linalg.cholesky(moment) @ circle)
+    axes.plot(ellipse[0], ellipse[1], color=look.theme.ink, linewidth=1.2, label="{a : a' V$^{-1}$ a = g}")
+
+
+_LABELS = {"horizon": "shortest horizon, pulls", "regret": "expected regret there, in rewards"}
+_HEIGHT = 3.6
+
+
+def price_figure(
+    points: Sequence[CurvePoint], quantity: Literal["horizon", "regret"], look: Look, chosen: CurvePoint | None = None
+) -> Figure:
+    """Both axes logarithmic; a ring marks the plan."""
+    names = list(dict.fromkeys(point.policy for point in points))
+    figure = new_figure(look, _HEIGHT + legend_height(look, names))
+    axes = figure.subplots()
+    for index, name in enumerate(names):
+        line = [point for point in points if point.policy == name]
+        values = [getattr(point, quantity) for point in line]
+        axes.plot(
+            [point.rho for point in line], values, marker="o", markersize=3.5, label=name, **policy_style(look, index)
+        )
+    if chosen is not None:
+        axes.plot(
+            [chosen.rho],
+            [getattr(chosen, quantity)],
+            marker="o",
+            markersize=11,
+            markerfacecolor="none",
+            markeredgecolor=look.theme.ink,
+            linestyle="none",
+            label="this plan",
+        )
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("rho, the largest probability that two runs differ")
+    axes.set_ylabel(_LABELS[quantity])
+    rhos = sorted({point.rho for point in points})
+    axes.set_xticks(rhos)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.grid(visible=True, which="major")
+    legend_below(figure, look)
+    return figure
+
+
+def price_files(points: Sequence[CurvePoint], chosen: CurvePoint, look: Look) -> dict[str, bytes]:
+    """Both figures as PNG and SVG, and the numbers behind them."""
+    files: dict[str, bytes] = {"curves.csv": curves_csv(points).encode()}
+    with drawn_in(look):
+        for quantity in ("horizon", "regret"):
+            figure = price_figure(points, quantity, look, chosen)
+            files[f"figures/{quantity}.png"] = as_png(figure)
+            files[f"figures/{quantity}.svg"] = as_svg(figure)
+    return files
+
+
+def curves_csv(points: Sequence[CurvePoint]) -> str:
+    """policy, rho, horizon, regret."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(CurvePoint._fields)
+    writer.writerows(points)
+    return out.getvalue()

@@ -10,7 +10,7 @@ import numpy as np
 
 from banditto.chance.coins import Coins
 from banditto.core.rewards import Rewards
-from banditto.measure.attack.undecided_windows import UndecidedWindow, windows_of
+from banditto.measure.attack.search import UndecidedWindow, windows_of
 from banditto.policies.policy import BatchedPolicy, own_guarantee
 from banditto.problems.environment import Environment
 from banditto.problems.environments.bernoulli import Bernoulli

@@ -12,7 +12,7 @@ from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
 from banditto.core.rewards import Rewards
 from banditto.geometry.actions.finite import FiniteActions
-from banditto.measure.attack.undecided_windows import UndecidedWindow, windows_of
+from banditto.measure.attack.search import UndecidedWindow, windows_of
 from banditto.numbers.fixed_order import inner, product
 from banditto.policies.linear.linear_policy import largest_parameter
 from banditto.problems.environment import Environment

@@ -2,19 +2,78 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
 from banditto.core.errors import BandittoError, InvalidArgument
 from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
-from banditto.measure.plan.effort import Effort, effort_for
 from banditto.measure.plan.questions import Question
 from banditto.measure.plan.rehearsal import Rehearsal, rehearse
-from banditto.measure.plan.solving import first_on_ladder, near, offered, rounded_up, smallest
 from banditto.numbers.intervals import lower_limit
 from banditto.policies.policy import Policy
-from banditto.problems.environment import Environment
+from banditto.problems.environment import Environment, LinearEnvironment
+
+_LADDER = 1.6
+FINEST = 1.001  # a factor between no and yes that is as good as none
+
+Feasible = Callable[[float], bool]
+
+
+def smallest(feasible: Feasible, low: float, high: float, finest: float = FINEST) -> float | None:
+    """The smallest value from `low` to `high` that is feasible, up to a factor; None if nothing is found.
+
+    Where not even `high` is, somewhere below it may be: then up a ladder.
+    """
+    if feasible(low):
+        return low
+    if not feasible(high):
+        return first_on_ladder(feasible, low, high, _LADDER, finest)
+    return _between(feasible, low, high, finest)
+
+
+def first_on_ladder(feasible: Feasible, low: float, high: float, step: float, finest: float = FINEST) -> float | None:
+    """The same where a yes may be followed by a no: up a ladder to the first yes, then down towards the no below."""
+    before, value = None, low
+    while not feasible(value):
+        if value >= high:
+            return None
+        before, value = value, min(value * step, high)
+    return value if before is None else _between(feasible, before, value, finest)
+
+
+def near(feasible: Feasible, guess: float, low: float, high: float, step: float, finest: float) -> float | None:
+    """The smallest feasible value where it is known about: down from the guess to a no, or up from it to a yes."""
+    if not feasible(guess):
+        return first_on_ladder(feasible, guess, high, step, finest)
+    yes = guess
+    while yes > low and feasible(max(yes / step, low)):
+        yes = max(yes / step, low)
+    return yes if yes <= low else _between(feasible, max(yes / step, low), yes, finest)
+
+
+def _between(feasible: Feasible, no: float, yes: float, finest: float) -> float:
+    while yes / no > finest:
+        middle = math.sqrt(no * yes)
+        if feasible(middle):
+            yes = middle
+        else:
+            no = middle
+    return yes
+
+
+def offered(value: float) -> str:
+    """Three digits, rounded up: what is offered must be enough."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 2)
+    return f"{math.ceil(value * (1.0 + 1e-6) / unit) * unit:.3g}"
+
+
+def rounded_up(value: float, digits: int = 4) -> int:
+    """The next integer with so many digits that are not zero."""
+    unit = 10 ** max(0, len(str(math.ceil(value))) - digits)
+    return int(-(-math.ceil(value) // unit) * unit)
+
 
 LEAST_RHO, LARGEST_RHO = 1e-5, 0.98
 COARSE = 1.01  # what is good enough on the way to an answer
@@ -229,3 +288,24 @@ class Planner:
 def _digits(value: float) -> float:
     """Six digits: nobody wants to publish more. What was given stays as it is."""
     return float(f"{value:.6g}")
+
+
+_FAILURES = 100  # that a rehearsal expects of a plan which just keeps its promise
+
+
+class Effort(NamedTuple):
+    """How many executions a rehearsal has, how far apart horizons are tried, and how fine the answer is."""
+
+    executions: int
+    step: float
+    finest: float
+
+
+def effort_for(question: Question) -> Effort:
+    """More for what is quick: constants that are searched for and designs take their time."""
+    blank = question.blank()
+    fewest = math.ceil(_FAILURES / (1.0 - question.resolve))  # else luck would decide
+    if isinstance(blank, LinearEnvironment):
+        return Effort(max(1024, fewest // 2), 2.0, 1.01) if blank.means else Effort(max(192, fewest // 10), 2.0, 1.02)
+    usual = min(8192, max(2048, 400_000 // len(blank.means)))
+    return Effort(max(usual, fewest), 1.15, FINEST)

@@ -19,8 +19,7 @@ from banditto.core.exact import integer, open_unit, real
 from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
 from banditto.geometry.actions.checking import checked_actions
 from banditto.measure.certify import Regret
-from banditto.measure.plan.effort import Effort
-from banditto.measure.plan.planner import LARGEST_RHO, LEAST_RHO, NARROWEST, Open, Planner, Progress, Settled
+from banditto.measure.plan.planner import LARGEST_RHO, LEAST_RHO, NARROWEST, Effort, Open, Planner, Progress, Settled
 from banditto.measure.plan.questions import AIMED, AIMED_LINEAR, Question
 from banditto.measure.plan.rehearsal import Rehearsal
 from banditto.measure.plan.trial_plan import TrialPlan
