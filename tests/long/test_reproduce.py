@@ -18,7 +18,7 @@ pytestmark = pytest.mark.long
 SCHEMAS = Path(__file__).parents[2] / "src" / "banditto" / "schemas"
 PLACES = {
     *("Definition 1", "Warm-up I", "Proposition 2", "Theorem 3", "Theorem 4", "Lemma 5", "Theorem 6", "Lemma 7"),
-    *("Lemma 8", "Lemma 9", "Theorem 10", "Corollary 12", "Appendix F", "Algorithm 1", "Algorithm 3", "Conclusion"),
+    *("Lemma 8", "Lemma 9", "Theorem 10", "Corollary 12", "Appendix G", "Algorithm 1", "Algorithm 3", "Conclusion"),
     "beyond",
 }
 

@@ -27,7 +27,7 @@ from banditto.paper import claim_list, definition
 from banditto.paper.claims import AtLeast, AtMost, Claim, Measured, Near, Row, Untestable
 from banditto.paper.fits import Point, exponent, power_law
 from banditto.paper.measuring import differing
-from banditto.report.paper_report import reproduction_files
+from banditto.report.paper_report import _section_title, reproduction_files
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -130,7 +130,7 @@ CLAIMS = claim_list.claims()
 # what the list of claims must cover; each place has a row with a verdict
 PLACES = {
     *("Definition 1", "Warm-up I", "Proposition 2", "Theorem 3", "Theorem 4", "Lemma 5", "Theorem 6", "Lemma 7"),
-    *("Lemma 8", "Lemma 9", "Theorem 10", "Corollary 12", "Appendix F"),
+    *("Lemma 8", "Lemma 9", "Theorem 10", "Corollary 12", "Appendix G"),
 }
 
 
@@ -142,6 +142,55 @@ def test_every_claim_is_complete(row: Claim) -> None:
     assert row.quantity
     assert not row.quantity.endswith(".")
     assert 0.0 < row.seconds[0] <= row.seconds[1]
+
+
+# theorems, lemmas and so on share one counter in the paper, algorithms have their own
+ALGORITHMS = {"Theorem 3": 1, "Theorem 4": 2, "Theorem 6": 3, "Theorem 10": 4, "Corollary 12": 3}
+BOTH = {"theorem-4-saving": {1, 2}, "corollary-12-against-theorem-10": {4}}  # claims about another algorithm too
+
+
+@pytest.mark.parametrize("row", [row for row in CLAIMS if row.place in ALGORITHMS], ids=lambda row: row.name)
+def test_a_claim_of_a_theorem_names_its_algorithm(row: Claim) -> None:
+    said = f"{row.statement} {row.quantity} {row.experiment} {row.reason}"
+    named = {int(number) for number in re.findall(r"Algorithm (\d+)", said)}
+    assert named <= BOTH.get(row.name, {ALGORITHMS[row.place]})
+
+
+def test_every_theorem_has_a_claim_that_names_its_algorithm() -> None:
+    for theorem in ("Theorem 3", "Theorem 4", "Theorem 6", "Theorem 10"):
+        texts = [f"{row.statement} {row.experiment}" for row in CLAIMS if row.place == theorem]
+        assert any(f"Algorithm {ALGORITHMS[theorem]} " in text for text in texts), theorem
+
+
+def test_claims_about_printed_algorithms_stand_at_their_place() -> None:
+    for row in CLAIMS:
+        if re.match(r"Algorithm \d", row.place):
+            assert row.name.startswith(f"printed-{row.place.lower().replace(' ', '-')}")
+
+
+def test_algorithms_and_theorems_are_paired_as_in_the_paper() -> None:
+    """Wherever a source file or a page names an algorithm and its theorem in one breath."""
+    pairs = []
+    files = [*(REPOSITORY / "src" / "banditto").rglob("*.py"), *(REPOSITORY / "docs").glob("*.md")]
+    for path in [*files, REPOSITORY / "README.md", REPOSITORY / "CHANGELOG.md"]:
+        text = path.read_text(encoding="utf-8")
+        found = re.findall(
+            r"Algorithm (\d+)(?: of [^.,]*et al\., \*[\w ]+\* \(ICLR 2023\)| of \*[\w ]+\*)?,? \(?(Theorem \d+)", text
+        )
+        found += [
+            (number, theorem) for theorem, number in re.findall(r"(Theorem \d+)\]\([^)]*\) \| Algorithm (\d+)", text)
+        ]
+        found += [(number, theorem) for theorem, number in re.findall(r"(Theorem \d+): Algorithm (\d+)", text)]
+        pairs += [(path.name, int(number), theorem) for number, theorem in found]
+    assert len(pairs) >= 16
+    assert [pair for pair in pairs if ALGORITHMS[pair[2]] != pair[1]] == []
+
+
+def test_what_takes_time_to_compute_is_appendix_g() -> None:
+    """Appendix F of the paper has the proofs of Lemmas 8 and 9."""
+    rows = [row for row in CLAIMS if row.name.startswith("appendix-")]
+    assert {row.place for row in rows} == {"Appendix G"}
+    assert {_section_title(Row(claim=row, measured=Measured.exactly(1.0))) for row in rows} == {"Appendix G"}
 
 
 def test_what_is_not_testable_is_rare() -> None:

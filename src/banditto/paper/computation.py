@@ -1,4 +1,4 @@
-"""Appendix F and the remark on polytopes: what Algorithm 4 takes to compute, against the dimension.
+"""Appendix G and Remark 11 on polytopes: what Algorithm 4 takes to compute, against the dimension.
 
 Times are processor seconds of this machine, the smaller of two; a row about them may differ from run to run.
 """
@@ -97,7 +97,7 @@ def elimination_time(task: Callable[[int], object], effort: Effort) -> Measured:
 CLAIMS = (
     Claim(
         name="appendix-f-oracle",
-        place="Appendix F",
+        place="Appendix G",
         statement="A design takes polynomially many calls of an oracle that maximises a linear function.",
         quantity="exponent of calls in d",
         experiment="2-approximate designs of a cube that is known by its maximisation alone, d = 4 to 24.",
@@ -107,7 +107,7 @@ CLAIMS = (
     ),
     Claim(
         name="appendix-f-elimination",
-        place="Appendix F",
+        place="Appendix G",
         statement="Finding the best action of a polytope and cutting it takes polynomial time.",
         quantity="exponent of time in d",
         experiment="A cube with 2 d corners cut off, exact arithmetic, d = 8 to 32; seconds of this machine.",
@@ -117,7 +117,7 @@ CLAIMS = (
     ),
     Claim(
         name="appendix-f-design",
-        place="Appendix F",
+        place="Appendix G",
         statement="So does the design of a batch, the other part of an execution on a polytope.",
         quantity="exponent of time in d",
         experiment="2-approximate designs of a cube with 2 d corners cut off, d = 2 to 10; seconds of this machine.",

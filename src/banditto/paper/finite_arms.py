@@ -43,11 +43,11 @@ def _law(
     )
 
 
-def _replicable(number: int, make: Make, horizon: int) -> Claim:
+def _replicable(theorem: int, algorithm: int, make: Make, horizon: int) -> Claim:
     return Claim(
-        name=f"theorem-{number}-replicable",
-        place=f"Theorem {number}",
-        statement=f"Algorithm {number} is rho-replicable, with the paper's constants.",
+        name=f"theorem-{theorem}-replicable",
+        place=f"Theorem {theorem}",
+        statement=f"Algorithm {algorithm} is rho-replicable, with the paper's constants.",
         quantity="share of pairs that differ",
         experiment=f"Two arms whose gap lies in the middle of a window of the policy; T = e^{horizon}.",
         rule=AtMost(predicted=0.1, detectable=0.02),
@@ -57,7 +57,7 @@ def _replicable(number: int, make: Make, horizon: int) -> Claim:
 
 
 CLAIMS = (
-    _replicable(3, algorithm_1, 30),
+    _replicable(3, 1, algorithm_1, 30),
     _law(
         "theorem-3-gap",
         "exponent of regret in 1/gap",
@@ -91,7 +91,7 @@ CLAIMS = (
         partial(horizon_law, algorithm_1, GROWING, 22, 2),
         1.5,
     ),
-    _replicable(4, algorithm_2, 30),
+    _replicable(4, 2, algorithm_2, 30),
     _law(
         "theorem-4-gap",
         "exponent of regret in 1/gap",

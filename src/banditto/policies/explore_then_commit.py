@@ -1,6 +1,6 @@
 """Explore-then-commit with a known gap: every arm equally often, then the best one for good.
 
-Paper    Esfandiari et al. 2023, section 3, "Warm-up I: known Delta".
+Paper    Esfandiari et al. 2023, section 2.1, "Warm-up I: Naive Replicability and Challenges".
 Symbols  K: arms, Delta: the gap, m: pulls of each arm before the commitment
 Departs  - It is replicable only under a promise: one arm is better than all others by at least Delta. The guarantee
            says so, and `guarantee().on(means)` says whether given means keep it.

@@ -197,7 +197,8 @@ def _section_title(row: Row) -> str:
     """The part of the paper that a claim is about; a repair stands with what it repairs."""
     first, second, *_ = row.claim.name.split("-")
     special = {"printed": "What is printed, and its repair", "beyond": "Beyond the paper", "warm": "Warm-up I"}
-    return special.get(first) or f"{first.capitalize()} {second.upper()}"
+    special |= {"appendix": "Appendix G"}  # the names of its claims say f, and names stay
+    return special.get(first) or f"{first.capitalize()} {second}"
 
 
 def _overview(found: Reproduction) -> str:

@@ -4,7 +4,7 @@ The start is Kumar and Yildirim's, centred: d directions, each orthogonal to the
 that reaches farthest along each, to either side. Then Frank-Wolfe with away steps on a working set; the points that
 are worst under its weights join the set until no point is worse than the target (column generation).
 
-Departs  - argmax |<p, v>| with one point a direction; the paper's (Appendix F) version takes argmax and argmin and the
+Departs  - argmax |<p, v>| with one point a direction; the paper's (Appendix G) version takes argmax and argmin and the
            span of their differences, which never spans when the points lie in an affine hyperplane (the simplex).
          - the directions are unit vectors made orthogonal, not random: no coins are needed.
 """

@@ -1,6 +1,6 @@
 """G-optimal design: which arms to pull, and how often, so that every arm's value is learnt equally well.
 
-Paper    Esfandiari et al. 2023, Lemmas 5, 7 and 8, Appendix F.
+Paper    Esfandiari et al. 2023, Lemmas 5, 7 and 8, Appendices F.1 and G.
 Symbols  pi: design, V(pi): sum pi(a) a a', g(pi): max over all actions of a' V(pi)^-1 a, d: dimension of their span
 Departs  - pi consists of integer counts. They are rounded up from 64 |C| / accuracy parts, which costs a factor of at
            most 1 + accuracy / 64 in g: no weight shrinks by more, hence V does not, hence V^-1 grows by no more.

@@ -119,7 +119,7 @@ class ReplicableLeastSquares:
     def _paper_pulls(self, epsilon: float, rho: float, delta: float) -> int:
         """|C| times the samples that each arm's rounded mean needs, by a 2-approximate design.
 
-        As the paper makes one (Appendix F): 2 d arms to start with, none of which is dropped, and g <= 2 d.
+        As the paper makes one (Appendix G): 2 d arms to start with, none of which is dropped, and g <= 2 d.
         """
         if 2.0 * delta >= rho:
             raise InvalidArgument("delta", delta, f"below rho/2 = {rho / 2:g} with the paper's constants")
