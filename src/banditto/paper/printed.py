@@ -33,8 +33,8 @@ class PrintedAlgorithm1(MeanRounding):
     """Algorithm 1 letter by letter; made for showing that it fails.
 
     Paper    Esfandiari et al. 2023, Algorithm 1.
-    Departs  From `MeanRounding` in its batches alone: line 8's floor(q^i) pulls, whatever the replicable mean of line
-             10 would need. Its grid is Proposition 2's for tau, delta and rho/(K B).
+    Departs  From `MeanRounding` in its batches alone: floor(q^i) pulls, whatever the batch's replicable mean would
+             need. Its grid is Proposition 2's for tau, delta and rho/(K B).
     """
 
     name: ClassVar[str] = "printed-algorithm-1"

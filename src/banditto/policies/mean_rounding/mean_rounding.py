@@ -3,7 +3,7 @@
 Paper    Esfandiari et al. 2023, Algorithm 1, Theorem 3.
 Symbols  K: arms, T: horizon, B: batches, i: batch, c: printed pull count, n: samples that the rounding needs,
          tau: radius, delta = 1/(2KTB), alpha: cell width, u: the grid's shared offset
-Departs  - Line 8 pulls floor(q^i) times; the replicable mean of line 10 needs n_i samples, about c_i (K B/rho)^2. Arms
+Departs  - The pseudo-code pulls floor(q^i) times; its replicable mean needs n_i samples, about c_i (K B/rho)^2. Arms
            are pulled up to n_i in all, and |A| (n_i - n_(i-1)) is charged. As printed, pairs differ far more often
            than rho (tests/statistical/test_mean_rounding.py).
          - Rewards in [0, 1]: batches with 2 tau >= 1 are skipped by rule; no gap is so wide that it would surely be
