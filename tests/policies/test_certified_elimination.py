@@ -6,12 +6,16 @@ import itertools
 import math
 import re
 import warnings
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import expit, ndtr, ndtri
 
 import banditto as bd
 from banditto.chance.coins import Coins
@@ -201,11 +205,112 @@ def test_lower_cuts_have_no_proof() -> None:
     protocol = bd.protocol_of(policy, seed=1, arms=2, horizon=10**5, rho=0.2)
     batches: Any = rows["batches"]
     batch = {**batches[0], "commit": {"low": "0x1.0p-9", "width": batches[0]["commit"]["width"]}}
-    from dataclasses import replace
-
     lowered: Any = bd.policy_of(replace(protocol, resolved={**rows, "batches": (batch, *batches[1:])}))
     assert not lowered.guarantee().holds
     assert lowered.guarantee().terms[0].name == "unproved constants"
+
+
+# -- finite precision -------------------------------------------------------------------------------------------------
+
+
+def ratios(policy: bd.CertifiedElimination) -> list[float]:
+    """Low over width of every window."""
+    windows = [cut for batch in policy.schedule.batches for cut in (batch.commit, batch.eliminate) if cut is not None]
+    return [cut.low / cut.width for cut in windows]
+
+
+# low/width is large where rho and horizon are; the first is the largest that was found over many policies
+EXTREMES = [
+    (1000, 10**15, 0.999, "gaussian", 0.5),
+    *itertools.product((2,), (10**3, 10**7, 10**15), (0.01, 0.999), ("bounded", "gaussian"), (None,)),
+    *itertools.product((5,), (10**4, 10**15), (0.01, 0.999), ("bounded",), (None, 0.03)),
+    (30, 10**9, 0.3, "gaussian", 0.1),
+    (100, 10**12, 0.9, "bounded", 0.5),
+]
+
+
+@pytest.mark.parametrize(("arms", "horizon", "rho", "rewards", "gap"), EXTREMES)
+def test_no_window_is_too_narrow_for_its_place(
+    arms: int, horizon: int, rho: float, rewards: Any, gap: float | None
+) -> None:
+    """The ratio that the argument on finite precision needs, and what the page says that no search exceeds."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShortHorizonWarning)
+        policy = bd.CertifiedElimination(arms=arms, horizon=horizon, rho=rho, rewards=rewards, gap=gap)
+    pulls = [batch.pulls for batch in policy.schedule.batches]
+    bound = math.sqrt(math.log(max((arms - 1) * len(pulls) * horizon, 1)) * math.pi / 2) + 0.75
+    assert all(ratio <= bound < 9.2 < certified.LARGEST_RATIO for ratio in ratios(policy))
+    assert policy.guarantee().holds
+    # N: two arms could be tested in all batches of a ladder, all arms in its first
+    assert not pulls or (2 * sum(pulls) <= horizon and arms * pulls[0] <= horizon)
+    assert all(later == pulls[1] // pulls[0] * earlier for earlier, later in itertools.pairwise(pulls))
+
+
+def test_the_largest_ratio_is_the_one_on_the_page() -> None:
+    """An argument for windows that begin at most three widths above 0, as Algorithm 2's do, would not cover it."""
+    text = (Path(__file__).parents[2] / "docs" / "certified-elimination.md").read_text(encoding="utf-8")
+    policy = bd.CertifiedElimination(arms=1000, horizon=10**15, rho=0.999, rewards="gaussian", gap=0.5)
+    assert f"finds {max(ratios(policy)):.1f})" in text
+    assert max(ratios(policy)) > 3.0
+    assert f"exceeds ${certified.LARGEST_RATIO:g}w_i$" in text
+
+
+def both_differ(policy: bd.CertifiedElimination, gap: float) -> float:
+    """P(differ) of two arms with Gaussian rewards, the final choice included; numerically, to about 1e-4 of it."""
+    (deviation, survive), differ = (policy.sigma * math.sqrt(2.0), 1.0), 0.0
+    for pulls, cut, _ in policy.schedule.batches:
+        cuts = cut.low + cut.width * (np.arange(4000) + 0.5) / 4000
+        beyond = ndtr((gap - cuts) * math.sqrt(pulls) / deviation) + ndtr((-gap - cuts) * math.sqrt(pulls) / deviation)
+        differ += survive * float(np.mean(2.0 * beyond * (1.0 - beyond)))
+        survive *= float(np.mean((1.0 - beyond) ** 2))
+    remaining = policy.horizon - 2 * sum(batch.pulls for batch in policy.schedule.batches)
+    final = policy.schedule.exploration * remaining // (2 * certified.EXPLORATION_UNIT)
+    noise = policy.sigma * confidence.choice_scale(2) / (policy.schedule.choice_rho * math.sqrt(final))
+    leads = gap + ndtri((np.arange(1000) + 0.5) / 1000) * deviation / math.sqrt(final)
+    first = expit(leads / noise)  # how likely the better arm is chosen
+    return differ + survive * float(np.mean(np.abs(first[:, np.newaxis] - first)))
+
+
+def test_the_bound_is_nearly_attained() -> None:
+    """What the page says of the worst gap, in numbers: 0.992 rho, and not more than the guarantee."""
+    text = (Path(__file__).parents[2] / "docs" / "certified-elimination.md").read_text(encoding="utf-8")
+    policy = bd.CertifiedElimination(arms=2, horizon=10**9, rho=0.01, rewards="gaussian")
+    share = both_differ(policy, 0.00383) / policy.rho
+    assert f"{share:.3f} ρ with Gaussian rewards" in text
+    assert 0.99 < share < policy.guarantee().total / policy.rho
+
+
+@given(st.floats(0.0, certified.LARGEST_RATIO), st.floats(2.0**-30, 1.0), st.integers(1, 10**15), st.data())
+@settings(max_examples=200)
+def test_rounded_cuts_are_where_the_page_says(ratio: float, width: float, pulls: int, data: st.DataObject) -> None:
+    """In exact fractions: the cut as the policy computes it, and the difference that is rounded to it."""
+    low, unit = ratio * width, Fraction(1, 2**53)
+    u = data.draw(st.integers(0, 2**53 - 1)) * 2.0**-53
+    cut = pulls * low + u * (pulls * width)
+    ideal = pulls * Fraction(low) + Fraction(u) * pulls * Fraction(width)
+    span = pulls * Fraction(width)
+    r = Fraction(low) / Fraction(width)
+    slack = 1 + 8 * unit  # terms of second order
+    assert abs(Fraction(cut) - ideal) <= (2 * r + 3) * unit * span * slack
+    farthest = Fraction(cut) + (Fraction(math.nextafter(cut, math.inf)) - Fraction(cut)) / 2  # rounded to the cut
+    assert farthest - ideal <= (3 * r + 4) * unit * span * slack
+    assert (5 * r + 8) * unit * slack <= Fraction(1, 2**47)
+
+
+@pytest.mark.parametrize("name", ["commit", "eliminate"])
+def test_a_window_that_is_too_narrow_for_its_place_has_no_proof(name: str) -> None:
+    """Narrower windows at the same place: what rounding adds is more than the bound has for it."""
+    policy = POLICIES["4 arms, eliminations"]
+    rows: Any = policy.resolved()
+    protocol = bd.protocol_of(policy, seed=1, arms=4, horizon=10**9, rho=0.5)
+    for ratio, proved in ((certified.LARGEST_RATIO * 0.999, True), (certified.LARGEST_RATIO * 1.001, False)):
+        batch = rows["batches"][0]
+        low = float.fromhex(batch[name]["low"])
+        batch = {**batch, name: {"low": batch[name]["low"], "width": (low / ratio).hex()}}
+        edited: Any = bd.policy_of(replace(protocol, resolved={**rows, "batches": (batch, *rows["batches"][1:])}))
+        guarantee = edited.guarantee()
+        assert (guarantee.terms[0].name != "unproved constants") == proved
+        assert proved or (guarantee.total == 1.0 and not guarantee.holds)
 
 
 # -- decisions --------------------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ Terms = list[tuple[str, Decimal, str]]
 EXPLORATION_UNIT = 32  # of what remains, so many parts go into the final batch
 _STEPS = 256  # widths are multiples of 1/256 of noise over share
 LINEAR_PRECISION = 2.0**-24  # rounded linear values, for each comparison
+LARGEST_RATIO = 11.0  # of a window's low to its width, up to which comparison_rounding covers rounded cuts
 CHOICE_PRECISION = 2.0**-40  # finite Gumbel noise, logarithms that differ in their last bits; for each arm
 
 
@@ -241,12 +242,19 @@ def _precision(problem: Problem, cuts: list[Cut]) -> float:
 
 
 def proved(problem: Problem, plan: Plan) -> bool:
-    """Whether the plan is of the kind that the proof is about: lower ends above R, and falling from batch to batch."""
+    """Whether the plan is of the kind that the proof is about.
+
+    Lower ends are above R, the commit's fall from batch to batch, and none is so many widths above 0 that rounded cuts
+    would cost more than `_precision` adds (linear policies check their rounding before every batch instead).
+    """
     number = len(plan.batches)
     lowest = math.inf
+    largest = LARGEST_RATIO if problem.linear is None else math.inf
     for pulls, commit, eliminate in plan.batches:
         lead = confidence.wrong_lead(problem.arms, number, problem.horizon, problem.rewards.sigma, pulls)
         if commit.low < lead or commit.low > lowest or (eliminate is not None and eliminate.low < lead):
+            return False
+        if any(cut is not None and cut.low > largest * cut.width for cut in (commit, eliminate)):
             return False
         lowest = commit.low
     return True
