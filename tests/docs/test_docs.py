@@ -65,6 +65,30 @@ def test_every_quantity_of_the_proof_is_on_its_page() -> None:
         assert f"`confidence.{name}`" in text
 
 
+GLOSSARY = re.findall(
+    r"^\| ([a-z ]+) \| (.+?) \| (.+) \|$",
+    (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("\n## Glossary\n")[1].split("\n## ")[0],
+    flags=re.MULTILINE,
+)[1:]
+
+
+def test_the_glossary_has_one_meaning_for_each_noun() -> None:
+    nouns = [noun for noun, _, _ in GLOSSARY]
+    assert nouns == sorted(set(nouns))
+    wanted = "schedule plan allocation design problem run comparison execution pair block pool replicate coin noise cut"
+    wanted += " window batch horizon arm action protocol registration digest guarantee certificate attack claim ledger"
+    assert {*wanted.split(), "ticket", "event", "fold", "player", "spec", "action set"} <= set(nouns)
+
+
+def test_names_in_the_glossary_exist() -> None:
+    """A class, a function, or an attribute of that name is somewhere in the package."""
+    text = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src" / "banditto").rglob("*.py"))
+    for noun, _, place in GLOSSARY:
+        for name in re.findall(r"`([A-Za-z_.]+)`", place):
+            for part in name.split("."):
+                assert re.search(rf"^\s*(class|def) {part}\b|^    {part}\b.*:", text, flags=re.MULTILINE), (noun, name)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_and_pictures_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)\)", text_of(page)):
