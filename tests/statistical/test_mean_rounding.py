@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from itertools import accumulate
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -53,6 +55,20 @@ def as_printed(arms: int, horizon: int, rho: float) -> bd.MeanRounding:
         rows.append(GridBatch(pulls, samples, samples * alpha, 2 * tau / alpha))
     policy._set(schedule=GridSchedule(tuple(rows)))
     return policy
+
+
+@pytest.mark.filterwarnings("ignore::banditto.core.errors.ShortHorizonWarning")
+def test_the_page_says_how_often_the_printed_pull_counts_differ() -> None:
+    """At the ends and at the top of the range of gaps (0.096); 16,384 pairs, so six standard errors are 0.02."""
+    page = Path(__file__).parents[2] / "docs" / "mean-rounding.md"
+    ((low, high),) = re.findall(r"(\d+)% to (\d+)% of all pairs", page.read_text(encoding="utf-8"))
+    policy = as_printed(2, 10**5, 0.1)
+    shares = [
+        bd.certify(policy, bd.Bernoulli([0.5 - gap / 2, 0.5 + gap / 2]), pairs=16_384, seed=5).mismatches / 16_384
+        for gap in (0.05, 0.096, 0.6)
+    ]
+    assert abs(min(shares) - int(low) / 100) < 0.02
+    assert abs(max(shares) - int(high) / 100) < 0.02
 
 
 @pytest.mark.parametrize("gap", [0.2, 0.4])

@@ -30,11 +30,12 @@ GAPS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.6)
 
 @dataclass(frozen=True, kw_only=True)
 class PrintedAlgorithm1(MeanRounding):
-    """Algorithm 1 letter by letter; made for showing that it fails.
+    """Algorithm 1 with the pulls that are printed; made for showing that it fails.
 
     Paper    Esfandiari et al. 2023, Algorithm 1.
     Departs  From `MeanRounding` in its batches alone: floor(q^i) pulls, whatever the batch's replicable mean would
-             need. Its grid is Proposition 2's for tau, delta and rho/(K B).
+             need. Its grid is Proposition 2's for tau, delta and rho/(K B). It ends as `MeanRounding` does, with the
+             largest rounded mean; with the smallest index, as printed, no fewer pairs differ.
     """
 
     name: ClassVar[str] = "printed-algorithm-1"
