@@ -11,7 +11,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from banditto.paper import claim_list
+from banditto.paper import claims
 
 pytestmark = pytest.mark.long
 
@@ -42,10 +42,10 @@ def test_every_claim_has_a_verdict_and_every_disagreement_a_reason(tmp_path: Pat
     content = json.loads(done.stdout)
     jsonschema.validate(content, json.loads((SCHEMAS / "reproduction.json").read_text()))
     rows = content["claims"]
-    assert [row["name"] for row in rows] == [claim.name for claim in claim_list.claims()]
+    assert [row["name"] for row in rows] == [claim.name for claim in claims.claims()]
     assert {row["place"] for row in rows} >= PLACES
     assert sum(row["verdict"] == "not testable" for row in rows) <= 3
-    reasons = {claim.name: claim.reason for claim in claim_list.claims()}
+    reasons = {claim.name: claim.reason for claim in claims.claims()}
     assert all(reasons[row["name"]] for row in rows if row["verdict"] == "disagrees")
     # rows that must not agree: what is printed and fails
     printed = {row["name"]: row["verdict"] for row in rows if row["name"].startswith("printed-")}

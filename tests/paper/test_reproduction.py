@@ -23,10 +23,9 @@ from banditto.chance.coins import Coins
 from banditto.core.errors import ContractError
 from banditto.core.provenance import provenance
 from banditto.numbers.intervals import clopper_pearson
-from banditto.paper import claim_list, definition
+from banditto.paper import claims, definition
 from banditto.paper.claims import AtLeast, AtMost, Claim, Measured, Near, Row, Untestable
-from banditto.paper.fits import Point, exponent, power_law
-from banditto.paper.measuring import differing
+from banditto.paper.measuring import Point, differing, exponent, power_law
 from banditto.report.paper_report import _section_title, reproduction_files
 
 REPOSITORY = Path(__file__).parents[2]
@@ -126,7 +125,7 @@ def test_an_exponent_is_read_off_and_drawn() -> None:
 
 # -- the list ---------------------------------------------------------------------------------------------------------
 
-CLAIMS = claim_list.claims()
+CLAIMS = claims.claims()
 # what the list of claims must cover; each place has a row with a verdict
 PLACES = {
     *("Definition 1", "Warm-up I", "Proposition 2", "Theorem 3", "Theorem 4", "Lemma 5", "Theorem 6", "Lemma 7"),
@@ -198,12 +197,12 @@ def test_what_is_not_testable_is_rare() -> None:
 
 
 def test_only_takes_names_and_groups() -> None:
-    assert len(claim_list.chosen(None)) == len(CLAIMS)
-    assert [row.name for row in claim_list.chosen("definition-1-ucb1")] == ["definition-1-ucb1"]
-    assert len(claim_list.chosen("definition-1")) == 18
-    assert "definition-1" in claim_list.groups()
+    assert len(claims.chosen(None)) == len(CLAIMS)
+    assert [row.name for row in claims.chosen("definition-1-ucb1")] == ["definition-1-ucb1"]
+    assert len(claims.chosen("definition-1")) == 18
+    assert "definition-1" in claims.groups()
     with pytest.raises(bd.InvalidArgument, match=r"^only: got def, allowed: .*definition-1"):
-        claim_list.chosen("def")
+        claims.chosen("def")
 
 
 def test_the_page_has_every_claim() -> None:

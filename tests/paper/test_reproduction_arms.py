@@ -17,11 +17,9 @@ import banditto as bd
 from banditto.chance.coins import Coins
 from banditto.core.schedule import Batch, Schedule
 from banditto.measure.certify import Regret
-from banditto.paper import beyond_prices, beyond_rivals, growth, mean_estimation, printed, undecided, warm_up
-from banditto.paper.claim_list import claim_of, claims
-from banditto.paper.claims import Effort, Measured, Row
-from banditto.paper.finite_arms import FIRST, GROWING, SECOND
-from banditto.paper.growth import Problem, algorithm_1, algorithm_2
+from banditto.paper import beyond_prices, finite_arms, mean_estimation, printed, undecided, warm_up
+from banditto.paper.claims import Effort, Measured, Row, claim_of, claims
+from banditto.paper.finite_arms import FIRST, GROWING, SECOND, GrowthProblem, algorithm_1, algorithm_2
 from banditto.policies.shared.replicable_mean import RoundedMean, replicable_mean, samples_needed
 
 QUICK = Effort(True)
@@ -57,10 +55,10 @@ def effect(name: str) -> float:
     return float(rule.detectable)
 
 
-Make = Callable[[Problem], Any]
+Make = Callable[[GrowthProblem], Any]
 
 
-def costing(make: Make, factor: Callable[[Problem], float]) -> Make:
+def costing(make: Make, factor: Callable[[GrowthProblem], float]) -> Make:
     """The policy with so many times the pulls: both algorithms pull 1/rho^2 times as often."""
     return lambda problem: make(problem._replace(rho=problem.rho / math.sqrt(factor(problem))))
 
@@ -69,31 +67,34 @@ def costing(make: Make, factor: Callable[[Problem], float]) -> Make:
 @pytest.mark.parametrize(
     ("name", "measure"),
     [
-        ("theorem-3-gap", lambda x: growth.gap_law(costing(algorithm_1, lambda p: (0.4 / p.gap) ** x), FIRST, QUICK)),
-        ("theorem-4-gap", lambda x: growth.gap_law(costing(algorithm_2, lambda p: 2 * p.gap**-x), SECOND, QUICK)),
-        ("theorem-3-rho", lambda x: growth.rho_law(costing(algorithm_1, lambda p: p.rho**-x), FIRST, QUICK)),
-        ("theorem-4-rho", lambda x: growth.rho_law(costing(algorithm_2, lambda p: 2 * p.rho**-x), SECOND, QUICK)),
+        (
+            "theorem-3-gap",
+            lambda x: finite_arms.gap_law(costing(algorithm_1, lambda p: (0.4 / p.gap) ** x), FIRST, QUICK),
+        ),
+        ("theorem-4-gap", lambda x: finite_arms.gap_law(costing(algorithm_2, lambda p: 2 * p.gap**-x), SECOND, QUICK)),
+        ("theorem-3-rho", lambda x: finite_arms.rho_law(costing(algorithm_1, lambda p: p.rho**-x), FIRST, QUICK)),
+        ("theorem-4-rho", lambda x: finite_arms.rho_law(costing(algorithm_2, lambda p: 2 * p.rho**-x), SECOND, QUICK)),
         (
             "theorem-4-arms",
-            lambda x: growth.arms_law(
-                costing(algorithm_2, lambda p: 2 * p.arms**x), Problem(rho=0.1), (5, 10, 20), QUICK
+            lambda x: finite_arms.arms_law(
+                costing(algorithm_2, lambda p: 2 * p.arms**x), GrowthProblem(rho=0.1), (5, 10, 20), QUICK
             ),
         ),
         (
             "theorem-3-horizon",
-            lambda x: growth.horizon_law(
+            lambda x: finite_arms.horizon_law(
                 costing(algorithm_1, lambda p: p.mean_logarithm(2) ** x / 30.0**x), GROWING, 22, 2, QUICK
             ),
         ),
         (
             "theorem-4-horizon",
-            lambda x: growth.horizon_law(
+            lambda x: finite_arms.horizon_law(
                 costing(algorithm_2, lambda p: 400.0 * p.mean_logarithm(0) ** x), GROWING, 22, 0, QUICK
             ),
         ),
         (
             "theorem-4-saving",
-            lambda x: growth.saving(
+            lambda x: finite_arms.saving(
                 costing(algorithm_1, lambda p: (p.logarithm / 30.0) ** x), algorithm_2, GROWING, 22, QUICK
             ),
         ),
@@ -178,7 +179,7 @@ def test_coins_that_are_not_shared_are_noticed(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(Coins, "uniform", unshared)
     for name, make in (("theorem-3-replicable", algorithm_1), ("theorem-4-replicable", algorithm_2)):
-        assert verdict(name, growth.replicable(make, Problem(rho=0.1, logarithm=30), QUICK)) == "disagrees"
+        assert verdict(name, finite_arms.replicable(make, GrowthProblem(rho=0.1, logarithm=30), QUICK)) == "disagrees"
     assert verdict("printed-algorithm-1-repaired", printed.worst_share(bd.MeanRounding, 2, QUICK)) == "disagrees"
 
 
@@ -235,7 +236,7 @@ def test_a_price_with_another_exponent_is_noticed(direction: float) -> None:
     for name in ("conclusion-rho", "beyond-price-rho"):
         power = 1.0 + direction * effect(name) / 2.0
 
-        def make(problem: beyond_rivals.Problem, power: float = power) -> Any:
+        def make(problem: beyond_prices.PricedProblem, power: float = power) -> Any:
             return beyond_prices.algorithm_2_certified(problem._replace(rho=problem.rho**power))
 
         assert verdict(name, beyond_prices.rho_price(make, "planted", QUICK)) == "disagrees"
@@ -245,13 +246,13 @@ def test_a_price_that_log_t_multiplies_is_noticed() -> None:
     """Algorithm 2 is one, and another with 0.3 more in the exponent is beyond what any policy needs."""
     name = "beyond-price-additive"
     assert (
-        verdict(name, beyond_prices.horizon_price(beyond_rivals.algorithm_2, beyond_prices.TINY, 11, QUICK))
+        verdict(name, beyond_prices.horizon_price(beyond_prices.algorithm_2, beyond_prices.TINY, 11, QUICK))
         == "disagrees"
     )
     name = "beyond-price-horizon"
 
-    def dearer(problem: beyond_rivals.Problem) -> Any:
-        return beyond_rivals.algorithm_2(
+    def dearer(problem: beyond_prices.PricedProblem) -> Any:
+        return beyond_prices.algorithm_2(
             problem._replace(rho=0.04 * math.log(problem.horizon) ** (-effect(name) / 2.0))
         )
 
@@ -265,12 +266,12 @@ def test_a_house_policy_that_saves_less_is_noticed(
     """Regrets of which one is so many times the other, each with an interval of a tenth."""
 
     def regret(make: Any, problem: Any, effort: Effort, seed: int = 0) -> Regret:
-        mean = 1e4 * (1.0 if make is beyond_rivals.house else ratio)
+        mean = 1e4 * (1.0 if make is beyond_prices.house else ratio)
         return Regret(mean, (0.9 * mean, 1.1 * mean), mean)
 
-    monkeypatch.setattr(beyond_rivals, "regret_of", regret)
+    monkeypatch.setattr(beyond_prices, "regret_of", regret)
     for name, rival in (
-        ("beyond-rivals-algorithm-1", beyond_rivals.algorithm_1),
-        ("beyond-rivals-algorithm-2", beyond_rivals.algorithm_2),
+        ("beyond-rivals-algorithm-1", beyond_prices.algorithm_1),
+        ("beyond-rivals-algorithm-2", beyond_prices.algorithm_2),
     ):
-        assert verdict(name, beyond_rivals.against(rival, beyond_rivals.house, QUICK)) == expected
+        assert verdict(name, beyond_prices.against(rival, beyond_prices.house, QUICK)) == expected

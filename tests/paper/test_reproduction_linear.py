@@ -25,7 +25,7 @@ from banditto.paper import (
     linear_finite,
     linear_infinite,
     naive_net,
-    printed_linear,
+    printed,
     rounded_regression,
 )
 from banditto.paper.claims import Claim, Effort, Measured, Row, Untestable
@@ -44,7 +44,7 @@ MODULES = (
     linear_infinite,
     naive_net,
     computation,
-    printed_linear,
+    printed,
     beyond_lattice,
 )
 CLAIMS: dict[str, Claim] = {claim.name: claim for module in MODULES for claim in module.CLAIMS}
@@ -276,6 +276,6 @@ def test_a_policy_that_saves_nothing() -> None:
 
 def test_the_printed_pulls_would_do_if_they_were_many() -> None:
     """The printed batches fail for want of pulls and of nothing else: with 200 q^i they agree."""
-    few, many = (printed_linear.pulls(each, QUICK) for each in (10, 200))
+    few, many = (printed.pulls(each, QUICK) for each in (10, 200))
     assert verdict("printed-algorithm-3-pulls", few) == "disagrees"
     assert verdict("printed-algorithm-3-pulls", many) == "agrees"

@@ -239,7 +239,7 @@ def test_no_window_is_too_narrow_for_its_place(
         policy = bd.CertifiedElimination(arms=arms, horizon=horizon, rho=rho, rewards=rewards, gap=gap)
     pulls = [batch.pulls for batch in policy.schedule.batches]
     bound = math.sqrt(math.log(max((arms - 1) * len(pulls) * horizon, 1)) * math.pi / 2) + 0.75
-    assert all(ratio <= bound < 9.2 < certified.LARGEST_RATIO for ratio in ratios(policy))
+    assert all(ratio <= bound < 9.2 < ladder.LARGEST_RATIO for ratio in ratios(policy))
     assert policy.guarantee().holds
     # N: two arms could be tested in all batches of a ladder, all arms in its first
     assert not pulls or (2 * sum(pulls) <= horizon and arms * pulls[0] <= horizon)
@@ -252,7 +252,7 @@ def test_the_largest_ratio_is_the_one_on_the_page() -> None:
     policy = bd.CertifiedElimination(arms=1000, horizon=10**15, rho=0.999, rewards="gaussian", gap=0.5)
     assert f"finds {max(ratios(policy)):.1f})" in text
     assert max(ratios(policy)) > 3.0
-    assert f"exceeds ${certified.LARGEST_RATIO:g}w_i$" in text
+    assert f"exceeds ${ladder.LARGEST_RATIO:g}w_i$" in text
 
 
 def both_differ(policy: bd.CertifiedElimination, gap: float) -> float:
@@ -264,7 +264,7 @@ def both_differ(policy: bd.CertifiedElimination, gap: float) -> float:
         differ += survive * float(np.mean(2.0 * beyond * (1.0 - beyond)))
         survive *= float(np.mean((1.0 - beyond) ** 2))
     remaining = policy.horizon - 2 * sum(batch.pulls for batch in policy.schedule.batches)
-    final = policy.schedule.exploration * remaining // (2 * certified.EXPLORATION_UNIT)
+    final = policy.schedule.exploration * remaining // (2 * ladder.EXPLORATION_UNIT)
     noise = policy.sigma * confidence.choice_scale(2) / (policy.schedule.choice_rho * math.sqrt(final))
     leads = gap + ndtri((np.arange(1000) + 0.5) / 1000) * deviation / math.sqrt(final)
     first = expit(leads / noise)  # how likely the better arm is chosen
@@ -280,7 +280,7 @@ def test_the_bound_is_nearly_attained() -> None:
     assert 0.99 < share < policy.guarantee().total / policy.rho
 
 
-@given(st.floats(0.0, certified.LARGEST_RATIO), st.floats(2.0**-30, 1.0), st.integers(1, 10**15), st.data())
+@given(st.floats(0.0, ladder.LARGEST_RATIO), st.floats(2.0**-30, 1.0), st.integers(1, 10**15), st.data())
 @settings(max_examples=200)
 def test_rounded_cuts_are_where_the_page_says(ratio: float, width: float, pulls: int, data: st.DataObject) -> None:
     """In exact fractions: the cut as the policy computes it, and the difference that is rounded to it."""
@@ -303,7 +303,7 @@ def test_a_window_that_is_too_narrow_for_its_place_has_no_proof(name: str) -> No
     policy = POLICIES["4 arms, eliminations"]
     rows: Any = policy.resolved()
     protocol = bd.protocol_of(policy, seed=1, arms=4, horizon=10**9, rho=0.5)
-    for ratio, proved in ((certified.LARGEST_RATIO * 0.999, True), (certified.LARGEST_RATIO * 1.001, False)):
+    for ratio, proved in ((ladder.LARGEST_RATIO * 0.999, True), (ladder.LARGEST_RATIO * 1.001, False)):
         batch = rows["batches"][0]
         low = float.fromhex(batch[name]["low"])
         batch = {**batch, name: {"low": batch[name]["low"], "width": (low / ratio).hex()}}

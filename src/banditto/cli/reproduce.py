@@ -48,14 +48,12 @@ def reproduce(
     Exit code 0 when every disagreement has a reason that is known and printed, 3 otherwise.
     """
     from banditto.measure.certify import MOST_JOBS
-    from banditto.paper import (
-        claim_list,  # numerical libraries are loaded once there is work for them
-        running,  # numerical libraries are loaded once there is work for them
-    )
+    from banditto.paper import claims as known  # numerical libraries are loaded once there is work for them
+    from banditto.paper import running
 
     workers = Workers.of(jobs, cluster)
     processes = integer(workers.jobs, "jobs", 1, MOST_JOBS)
-    claims = claim_list.chosen(only)
+    claims = known.chosen(only)
     target = parameters.folder(out)
     with output_directory(target, FILES) as folder:
         if not quiet and not as_json:
@@ -70,7 +68,7 @@ def reproduce(
 
                 files = reproduction_files(found, content, progress)
                 write_together(folder, files)
-                remove_stale(folder, [name for name in figure_names(claim_list.claims()) if name not in files])
+                remove_stale(folder, [name for name in figure_names(known.claims()) if name not in files])
         if not found.rows:
             sys.stderr.write("banditto: interrupted before the first claim was measured; nothing to report\n")
             raise KeyboardInterrupt

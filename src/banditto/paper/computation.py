@@ -16,8 +16,8 @@ from banditto.core.arrays import FloatArray
 from banditto.geometry.actions.sets import ActionSet
 from banditto.geometry.design import g_optimal_design
 from banditto.paper.claims import AtMost, Claim, Effort, Measured
-from banditto.paper.fits import Point, exponent
 from banditto.paper.linear_instances import cube, cut_cube
+from banditto.paper.measuring import Point, exponent
 
 REPEATS = 2
 

@@ -16,8 +16,8 @@ from banditto.geometry.actions.ball import Ball
 from banditto.geometry.actions.simplex import Simplex
 from banditto.geometry.design import Design, g_optimal_design
 from banditto.paper.claims import AtLeast, AtMost, Chart, Claim, Curve, Effort, Measured, Near
-from banditto.paper.fits import Point, exponent
 from banditto.paper.linear_instances import cube, sphere
+from banditto.paper.measuring import Point, exponent
 
 DIMENSIONS = (2, 3, 4, 6, 8, 12, 16, 24, 32)
 CUBES = (2, 3, 4, 6, 8, 12, 16)  # beyond twelve dimensions not all of its corners are looked at

@@ -1,30 +1,153 @@
-"""Theorems 3 and 4: replicability and regret of Algorithms 1 and 2 with the paper's constants."""
+"""Theorems 3 and 4: replicability of Algorithms 1 and 2, and how their regret grows, with the paper's constants."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from banditto.measure.certify import certify
 from banditto.paper.claims import AtMost, Claim, Effort, Measured, Near
-from banditto.paper.growth import (
-    Make,
-    Problem,
-    algorithm_1,
-    algorithm_2,
-    arms_law,
-    gap_law,
-    horizon_law,
-    replicable,
-    rho_law,
-    saving,
-)
+from banditto.paper.measuring import Point, differing, exponent, regret_at, undecided_gap
+from banditto.policies.mean_rounding.mean_rounding import MeanRounding
+from banditto.policies.policy import Policy
+from banditto.policies.random_threshold.random_threshold import RandomThreshold
+from banditto.problems.environments.bernoulli import Bernoulli
+
+LARGEST = 34  # e^34 is the largest whole power of e that is a horizon
+BEST = 0.9
+STEP = math.sqrt(math.e)  # of the staircase, in the gap
+
+
+class GrowthProblem(NamedTuple):
+    """What an algorithm is made for, and the gap of all arms but the best, which it does not know."""
+
+    arms: int = 2
+    logarithm: int = LARGEST  # of the horizon
+    rho: float = 0.04
+    gap: float = 0.3
+
+    @property
+    def horizon(self) -> int:
+        """The smallest one whose logarithm is not below the whole number."""
+        return math.ceil(math.exp(self.logarithm))
+
+    def mean_logarithm(self, plain: int) -> float:
+        """The geometric mean of `plain` times log T and one log(K T log T): the logarithms of a theorem's bound."""
+        longer = math.log(self.arms * self.horizon * math.log(self.horizon))
+        return math.exp((plain * math.log(self.logarithm) + math.log(longer)) / (plain + 1))
+
+    @property
+    def world(self) -> Bernoulli:
+        """The best arm is last, where the smallest index does not find it by luck."""
+        return Bernoulli([BEST - self.gap] * (self.arms - 1) + [BEST])
+
+
+Make = Callable[[GrowthProblem], Policy[Any]]
+
+
+def algorithm_1(problem: GrowthProblem) -> MeanRounding:
+    """Algorithm 1 with the paper's constants, and the pulls that its means need."""
+    return MeanRounding(arms=problem.arms, horizon=problem.horizon, rho=problem.rho, constants="paper")
+
+
+def algorithm_2(problem: GrowthProblem) -> RandomThreshold:
+    """Algorithm 2 with the paper's constants."""
+    return RandomThreshold(arms=problem.arms, horizon=problem.horizon, rho=problem.rho, constants="paper")
+
+
+def averaged(x: float, make: Make, problem: GrowthProblem, effort: Effort, seed: int) -> Point:
+    """Regret at the problem's gap, averaged over one step of the staircase below it.
+
+    Gaps in the step are weighted by their size: regret times gap is what repeats from step to step.
+    """
+    number = effort.choose(8, 16)
+    points = []
+    for k in range(number):
+        gap = problem.gap * STEP ** -((k + 0.5) / number)
+        moved = problem._replace(gap=gap)
+        found = certify(make(moved), moved.world, pairs=effort.choose(2048, 8192), seed=seed + k).regret
+        points.append((found.mean * gap / problem.gap, (found.interval[1] - found.mean) * gap / problem.gap))
+    value = sum(mean for mean, _ in points) / number
+    reach = math.sqrt(sum(half**2 for _, half in points)) / number
+    return Point(x, value, value - reach, value + reach)
+
+
+# -- the four laws of both theorems -----------------------------------------------------------------------------------
+
+
+def gap_law(make: Make, problem: GrowthProblem, effort: Effort) -> Measured:
+    """The exponent in 1/gap, over four steps of the staircase."""
+    number = effort.choose(24, 96)
+    gaps = [0.4 * STEP ** -(4.0 * (k + 0.5) / number) for k in range(number)]
+    pairs = effort.choose(4096, 16_384)
+    points = []
+    for k, gap in enumerate(gaps):
+        moved = problem._replace(gap=gap)
+        points.append(regret_at(1.0 / gap, make(moved), moved.world, pairs, seed=300 + k))
+    return exponent(points, "1/gap", "regret, rewards", 1.0)
+
+
+def rho_law(make: Make, problem: GrowthProblem, effort: Effort) -> Measured:
+    """The exponent in 1/rho."""
+    rhos = np.geomspace(problem.rho / 16.0, problem.rho, effort.choose(7, 13)).tolist()
+    points = [
+        averaged(1.0 / rho, make, problem._replace(rho=rho), effort, seed=400 + 20 * k) for k, rho in enumerate(rhos)
+    ]
+    return exponent(points, "1/rho", "regret, rewards", 2.0)
+
+
+def arms_law(make: Make, problem: GrowthProblem, sizes: Sequence[int], effort: Effort) -> Measured:
+    """The exponent in K of the regret for each worse arm: the sum over arms in the theorem has another K - 1."""
+    points = []
+    for k, arms in enumerate(sizes):
+        x, *regret = averaged(float(arms), make, problem._replace(arms=arms), effort, seed=600 + 20 * k)
+        points.append(Point(x, *(value / (arms - 1) for value in regret)))
+    return exponent(points, "arms", "regret for each worse arm, rewards", 2.0)
+
+
+def _horizons(problem: GrowthProblem, smallest: int) -> list[GrowthProblem]:
+    return [problem._replace(logarithm=logarithm) for logarithm in range(smallest, LARGEST + 1)]
+
+
+def horizon_law(make: Make, problem: GrowthProblem, smallest: int, plain: int, effort: Effort) -> Measured:
+    """The exponent in the logarithms of the bound, of which `plain` are log T and one is log(K T log T)."""
+    points = [
+        averaged(each.mean_logarithm(plain), make, each, effort, seed=1000 + 20 * k)
+        for k, each in enumerate(_horizons(problem, smallest))
+    ]
+    label = f"(log^{plain} T log(K T log T))^(1/{plain + 1})" if plain else "log(K T log T)"
+    return exponent(points, label, "regret, rewards", plain + 1.0)
+
+
+def saving(first: Make, second: Make, problem: GrowthProblem, smallest: int, effort: Effort) -> Measured:
+    """The exponent in log T of what Algorithm 1 costs for each reward that Algorithm 2 costs."""
+    points = []
+    for k, each in enumerate(_horizons(problem, smallest)):
+        one = averaged(float(each.logarithm), first, each, effort, seed=1000 + 20 * k)
+        two = averaged(float(each.logarithm), second, each, effort, seed=2000 + 20 * k)
+        ratio = one.y / two.y
+        reach = math.exp(math.hypot((one.high - one.y) / one.y, (two.high - two.y) / two.y))
+        points.append(Point(one.x, ratio, ratio / reach, ratio * reach))
+    return exponent(points, "log T", "regret of 1 / regret of 2", 2.0)
+
+
+def replicable(make: Make, problem: GrowthProblem, effort: Effort) -> Measured:
+    """The share of pairs that differ, at a gap in the middle of a window."""
+    policy = make(problem)
+    world = problem._replace(gap=undecided_gap(policy)).world
+    return differing(policy, world, pairs=effort.choose(8192, 65_536), seed=310)
+
 
 THEOREM_3 = "Regret of Algorithm 1 is of order K^2 log^2(T)/rho^2 times the sum of log(K T log T)/gap over worse arms."
 THEOREM_4 = "Regret of Algorithm 2 is of order K^2/rho^2 times the sum of log(K T log T)/gap over worse arms."
 LONG = "T = e^34, the paper's constants, the best arm last"
-FIRST, SECOND = Problem(rho=0.5), Problem(rho=0.04)  # beta = K^2/rho^2 from rho = K/48 down
+FIRST, SECOND = GrowthProblem(rho=0.5), GrowthProblem(rho=0.04)  # beta = K^2/rho^2 from rho = K/48 down
 # narrow enough that no test that could matter is skipped, wide enough to be resolved at the shortest horizon
-GROWING = Problem(rho=0.5, gap=0.15)
+GROWING = GrowthProblem(rho=0.5, gap=0.15)
 
 
 def _law(
@@ -51,7 +174,7 @@ def _replicable(theorem: int, algorithm: int, make: Make, horizon: int) -> Claim
         quantity="share of pairs that differ",
         experiment=f"Two arms whose gap lies in the middle of a window of the policy; T = e^{horizon}.",
         rule=AtMost(predicted=0.1, detectable=0.02),
-        measure=partial(replicable, make, Problem(rho=0.1, logarithm=horizon)),
+        measure=partial(replicable, make, GrowthProblem(rho=0.1, logarithm=horizon)),
         seconds=(0.2, 1.0),
     )
 
@@ -113,7 +236,7 @@ CLAIMS = (
         "exponent in K of regret / (K - 1)",
         f"5 to 40 arms with equal gaps, averages over gaps from 0.18 to 0.3, rho = 0.1; {LONG}.",
         Near(predicted=2.0, detectable=0.1),
-        partial(arms_law, algorithm_2, Problem(rho=0.1), (5, 7, 10, 14, 20, 28, 40)),
+        partial(arms_law, algorithm_2, GrowthProblem(rho=0.1), (5, 7, 10, 14, 20, 28, 40)),
         1.2,
     ),
     _law(

@@ -17,8 +17,8 @@ from banditto.geometry.actions.finite import FiniteActions
 from banditto.numbers.fixed_order import quadratic_forms
 from banditto.numbers.intervals import clopper_pearson
 from banditto.paper.claims import AtMost, Claim, Effort, Measured, Near
-from banditto.paper.fits import Point, exponent
 from banditto.paper.linear_instances import along, sphere
+from banditto.paper.measuring import Point, exponent
 from banditto.policies.linear.contests import field_of, trial
 from banditto.policies.linear.linear_policy import largest_reward
 from banditto.problems.environments.linear_rewards import LinearGaussian

@@ -15,9 +15,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from banditto.paper.claims import Claim, Effort, Measured, Near
-from banditto.paper.fits import Point, exponent
 from banditto.paper.linear_instances import ADVANTAGE, along, log_even, one_gap, seed_at
-from banditto.paper.measuring import regret_at
+from banditto.paper.measuring import Point, exponent, regret_at
 from banditto.policies.linear_threshold.linear_threshold import LinearThreshold
 from banditto.problems.environments.linear_rewards import LinearBernoulli
 

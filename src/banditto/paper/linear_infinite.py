@@ -16,9 +16,8 @@ from functools import cache
 from typing import Any
 
 from banditto.paper.claims import Claim, Effort, Measured, Near
-from banditto.paper.fits import Point, exponent
 from banditto.paper.linear_instances import along, log_even, pyramid, seed_at
-from banditto.paper.measuring import regret_at
+from banditto.paper.measuring import Point, exponent, regret_at
 from banditto.policies.least_squares_rounding.least_squares_rounding import LeastSquaresRounding
 from banditto.policies.policy import Policy
 from banditto.problems.environments.linear_rewards import LinearGaussian

@@ -13,7 +13,7 @@ from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray
 from banditto.numbers.intervals import clopper_pearson
 from banditto.paper.claims import AtMost, Claim, Curve, Effort, Measured, Near
-from banditto.paper.fits import CONFIDENCE, Point, exponent
+from banditto.paper.measuring import CONFIDENCE, Point, exponent
 from banditto.policies.shared.replicable import Constants
 from banditto.policies.shared.replicable_mean import RoundedMean, replicable_mean, samples_needed
 from banditto.problems.environments.bernoulli import Bernoulli

@@ -1,15 +1,85 @@
-"""What most experiments measure: how often pairs differ, and regret."""
+"""What most experiments measure: how often pairs differ, regret, and exponents on logarithmic axes."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import stdtrit
 
 from banditto.measure.attack.search import windows_of
 from banditto.measure.certify import Certificate, certify
-from banditto.paper.claims import Measured
-from banditto.paper.fits import Point
+from banditto.paper.claims import Chart, Curve, Measured
 from banditto.policies.policy import AnyPolicy, Policy, own_rho
 from banditto.problems.environment import Environment
+
+CONFIDENCE = 0.95
+
+
+class Line(NamedTuple):
+    """y = exp(intercept) x^slope, with an interval for the slope."""
+
+    slope: float
+    low: float
+    high: float
+    intercept: float
+
+    def at(self, x: float) -> float:
+        """The line's height."""
+        return math.exp(self.intercept + self.slope * math.log(x))
+
+
+def power_law(x: Sequence[float], y: Sequence[float], confidence: float = CONFIDENCE) -> Line:
+    """Least squares on the logarithms.
+
+    The interval is Student's, from the scatter around the line: it covers noise in the points and a lack of fit that
+    looks like noise, such as the steps of batch sizes that are powers of a base.
+    """
+    if len(x) < 3 or not min(*x, *y) > 0.0:
+        raise ValueError("a slope with an interval needs three positive points")
+    logs = np.log(np.asarray([x, y], dtype=np.float64))
+    u, v = logs - logs.mean(axis=1, keepdims=True)
+    spread = float(np.sum(u * u))
+    slope = float(np.sum(u * v)) / spread
+    residual = v - slope * u
+    freedom = logs.shape[1] - 2
+    error = math.sqrt(float(np.sum(residual * residual)) / freedom / spread)
+    width = float(stdtrit(freedom, 0.5 + confidence / 2.0)) * error
+    intercept = float(logs[1].mean() - slope * logs[0].mean())
+    return Line(slope, slope - width, slope + width, intercept)
+
+
+class Point(NamedTuple):
+    """A measured mean at a setting, with its interval."""
+
+    x: float
+    y: float
+    low: float
+    high: float
+
+
+def exponent(
+    points: Sequence[Point], x_label: str, y_label: str, predicted: float, label: str = "measured", detail: str = ""
+) -> Measured:
+    """The exponent of a power law through measured points, with the chart that shows it beside the predicted one."""
+    line = power_law([point.x for point in points], [point.y for point in points])
+    ends = min(point.x for point in points), max(point.x for point in points)
+    centre = math.sqrt(ends[0] * ends[1])
+    theory = tuple(line.at(centre) * (x / centre) ** predicted for x in ends)
+    curves = (
+        curve(label, points),
+        Curve(label=f"exponent {predicted:g}", x=ends, y=theory, theory=True),
+    )
+    chart = Chart(x_label=x_label, y_label=y_label, curves=curves)
+    return Measured(value=line.slope, interval=(line.low, line.high), detail=detail, chart=chart)
+
+
+def curve(label: str, points: Sequence[Point]) -> Curve:
+    """Points with bars."""
+    x, y, low, high = zip(*points, strict=True)
+    return Curve(label=label, x=x, y=y, low=low, high=high)
 
 
 def differing(policy: AnyPolicy, world: Environment, pairs: int, seed: int, horizon: int | None = None) -> Measured:

@@ -15,10 +15,9 @@ import numpy as np
 
 from banditto.geometry.actions.ball import Ball
 from banditto.paper.claims import AtMost, Chart, Claim, Effort, Measured, Near, Rule
-from banditto.paper.fits import Point, curve, exponent
 from banditto.paper.linear_infinite import PAIRS, Make, over_horizons
 from banditto.paper.linear_instances import log_even, seed_at
-from banditto.paper.measuring import regret_at
+from banditto.paper.measuring import Point, curve, exponent, regret_at
 from banditto.policies.least_squares_rounding.least_squares_rounding import LeastSquaresRounding
 from banditto.policies.linear_threshold.net_threshold import NetThreshold
 from banditto.problems.environments.linear_rewards import LinearBernoulli

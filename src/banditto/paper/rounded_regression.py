@@ -23,8 +23,8 @@ from banditto.geometry.design import g_optimal_design
 from banditto.geometry.regression import Regression
 from banditto.numbers.intervals import clopper_pearson
 from banditto.paper.claims import AtMost, Claim, Effort, Measured, Near, Rule
-from banditto.paper.fits import Point, exponent
 from banditto.paper.linear_instances import along, log_even, sphere
+from banditto.paper.measuring import Point, exponent
 from banditto.policies.linear.estimate_rounding import LatticeRounding, PaperGridRounding, leverage_of
 from banditto.policies.linear.replicable_least_squares import ReplicableLeastSquares
 from banditto.problems.environments.linear_rewards import LinearBernoulli

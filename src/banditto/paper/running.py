@@ -13,8 +13,7 @@ from banditto.core.exact import integer
 from banditto.core.text import html_table, short, text_table
 from banditto.engine.pool import WORKER_DIED, shared_workers, submitted
 from banditto.measure.certify import MOST_JOBS
-from banditto.paper.claim_list import chosen, claim_of
-from banditto.paper.claims import Claim, Effort, Measured, Row, Untestable, Verdict
+from banditto.paper.claims import Claim, Effort, Measured, Row, Untestable, Verdict, chosen, claim_of
 
 SCHEMA_VERSION = 1
 HEADER = ("claim", "place", "quantity", "predicted", "measured", "interval", "detectable", "verdict")

@@ -10,8 +10,7 @@ from scipy.special import ndtr
 
 from banditto.measure.certify import certify
 from banditto.paper.claims import AtLeast, AtMost, Chart, Claim, Curve, Effort, Measured, Near
-from banditto.paper.fits import Point, curve
-from banditto.paper.measuring import differing, regret_point
+from banditto.paper.measuring import Point, curve, differing, regret_point
 from banditto.policies.explore_then_commit import ExploreThenCommit
 from banditto.policies.shared.replicable import Constants
 from banditto.problems.environments.bernoulli import Bernoulli

@@ -1,8 +1,8 @@
 """CertifiedElimination's constants where something is promised of a gap.
 
-`ladder_search` looks for little regret on many problems. A plan asks another question: with arms that are all one gap worse
-than the best, which constants commit to the best one with a given probability before, say, half of the horizon is
-spent, and of those, which cost least? Batches are aimed: one of them is exactly as long as the promise needs.
+`ladder_search` looks for little regret on many problems. A plan asks another question: with arms that are all one gap
+worse than the best, which constants commit to the best one with a given probability before, say, half of the horizon
+is spent, and of those, which cost least? Batches are aimed: one of them is exactly as long as the promise needs.
 
 Symbols  m: pulls of each arm in the deciding batch, q: growth, [l, l + w]: the commit's window times sqrt(m)
 """
