@@ -7,6 +7,7 @@ execution of a pair nearly always asks for those of the first.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -19,11 +20,13 @@ from banditto.geometry.actions.finite import FiniteActions
 from banditto.geometry.actions.sets import ActionSet
 from banditto.geometry.design import Design, g_optimal_design
 from banditto.geometry.design.whitening import IllConditioned
+from banditto.geometry.regression import Regression
 from banditto.numbers.fixed_order import inner, product
 
 _FINITE_ACCURACY, _CONVEX_ACCURACY = 0.05, 0.1  # of designs: what they cost in pulls against what they cost in time
 # Parameters that cut a set are rounded to multiples of this, so that exact arithmetic with them stays cheap.
 _CUT_UNIT = 2.0**-32
+_SLACK = 2.0**-40  # of a maximum over an infinite set: its maximiser is rounded
 
 
 class Group(NamedTuple):
@@ -36,6 +39,17 @@ class Group(NamedTuple):
 def core_of(design: Design) -> FloatArray:
     """The core set (feature, action) in the features of its design."""
     return np.ascontiguousarray(np.array(design.actions)[:, list(design.features)].T)
+
+
+def dropped_features(design: Design) -> list[int]:
+    """The features that a design does without."""
+    return sorted(set(range(len(design.actions[0]))) - set(design.features))
+
+
+def longest(strays: FloatArray) -> float:
+    """Return at least the length of the longest column of what `Regression.strays` gives."""
+    squares = [math.fsum((column * column).tolist()) for column in strays.T]
+    return math.sqrt(max(squares, default=0.0)) * (1.0 + 2.0**-40)
 
 
 def _groups(active: Any, rows: IntArray) -> Iterator[Group]:
@@ -78,6 +92,15 @@ class FiniteField:
     def design(self, key: bytes) -> Design | None:
         """A design for an active set; None where double precision does not suffice."""
         return _finite_design(self.actions, key)
+
+    def residual(self, design: Design, regression: Regression, key: bytes) -> float:
+        """Return at least max |M a - a'| over the active arms: times |theta| it bounds the bias of any value."""
+        dropped = dropped_features(design)
+        if not dropped:
+            return 0.0
+        active = self.points[:, self.mask(key)]
+        core = np.ascontiguousarray(np.array(design.actions)[:, dropped].T)
+        return longest(regression.strays(core, active[list(design.features)], active[dropped]))
 
     def values(self, design: Design, theta: FloatArray) -> FloatArray:
         """<a, theta> for parameters (replicate, feature) in the design's features; shape (replicate, arm)."""
@@ -123,6 +146,22 @@ class ConvexField:
     def design(self, key: bytes) -> Design | None:
         """A design for an active set; None where double precision does not suffice."""
         return _convex_design(self.actions, key)
+
+    def residual(self, design: Design, regression: Regression, key: bytes) -> float:
+        """Return at least max |M a - a'| over the active set: times |theta| it bounds the bias of any value."""
+        dropped, features = dropped_features(design), list(design.features)
+        if not dropped:
+            return 0.0
+        core, active = np.array(design.actions).T, self.active(key)
+        reach = np.array([max(np.abs(row)) for row in core]) * math.sqrt(design.g)  # of |a|, and of |M a| below
+        squares = []
+        for feature, row in zip(dropped, regression.stand_in(np.ascontiguousarray(core[dropped])), strict=True):
+            normal = np.zeros(self.actions.dimension)
+            normal[features], normal[feature] = row, -1.0
+            ends = [abs(inner(normal, np.array(active.maximise(sign * normal)))) for sign in (1.0, -1.0)]
+            size = inner(np.abs(row), reach[features])
+            squares.append((max(ends) + 2.0 * _SLACK * (size + reach[feature])) ** 2)
+        return math.sqrt(math.fsum(squares)) * (1.0 + 2.0**-40)
 
     def snapped(self, theta: FloatArray) -> FloatArray:
         """Parameters on the grid of those that may cut."""

@@ -1,7 +1,8 @@
 """Least squares on the totals of a fixed design, in coordinates in which the noise is isotropic.
 
 Symbols  V: sum of weight(a) a a' over the core set, divided by all weights; X: lower triangular with X V X' = I + E,
-         E known exactly (see `design.whitening`); N: all pulls; b: sum of a's centred total times a; x = X b / sqrt(N)
+         E known exactly (see `design.whitening`); N: all pulls; b: sum of a's centred total times a; x = X b / sqrt(N);
+         a': the features of a that the design does without; U: sum of weight(a) a' a^T, divided as V; M = U X' X
 
 If every arm's pulls are its weight, then Cov(x) <= sigma^2 (1 + |E|) I for independent rewards of variance at most
 sigma^2 each, whatever their means are. theta_hat = X' x / sqrt(N) is the least-squares estimate up to |E|.
@@ -12,12 +13,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from banditto.core.arrays import FloatArray
 from banditto.geometry.design.whitening import IllConditioned, Whitening
-from banditto.numbers.fixed_order import product
+from banditto.numbers.fixed_order import exact, product
 
 # |E| above this is refused: then all that it changes is a millionth of what is proved without it
 LARGEST_EXCESS = 2.0**-24
@@ -89,3 +91,30 @@ class Regression:
     def bias(self, g: float, largest: float) -> float:
         """What E adds to the error of any value: |X a| |E| |X^-T theta| <= sqrt(g) |E| |theta| (1 + |E|)."""
         return math.sqrt(g) * self.excess * largest * 1.001
+
+    def stand_in(self, others: FloatArray) -> FloatArray:
+        """Return M (other feature, feature) from the core set's other features: an estimate takes a' for M a.
+
+        <a, theta_hat> has mean <a, theta> + <M a, theta'> where rewards have mean <a, theta> + <a', theta'>, up to what
+        `bias` bounds. Every entry is computed in integers and rounded once, however barely the core set spans.
+        """
+        rows, units = exact(self.core, 53)
+        more, places = exact(others, 53)
+        moment = (np.array(more, dtype=object) * np.array(self.weights, dtype=object)) @ np.array(rows, dtype=object).T
+        whole, powers = exact(self.factor, 53)
+        factor, low, least = np.array(whole, dtype=object), min(units), min(powers)
+        left = (moment * np.array([1 << (unit - low) for unit in units], dtype=object)) @ factor.T
+        found = (left * np.array([1 << 2 * (power - least) for power in powers], dtype=object)) @ factor
+        parts = [Fraction(2) ** (place + low + 2 * least) / sum(self.weights) for place in places]
+        return np.array([[float(value * part) for value in row] for row, part in zip(found, parts, strict=True)])
+
+    def strays(self, core: FloatArray, own: FloatArray, others: FloatArray) -> FloatArray:
+        """Return at least |M a - a'|, entry by entry, for actions with features `own` and other features `others`.
+
+        `core` holds the other features of the core set; all arrays are (feature, action). A sum of d + 1 products is
+        off by (d + 2) units of the last place of its terms' sizes at the most.
+        """
+        means = self.stand_in(core)
+        sizes = product(np.abs(means), np.abs(own)) + np.abs(others)
+        off = np.abs(product(means, own) - others)
+        return np.asarray(off * (1.0 + 2.0**-50) + (self.dimension + 4) * 2.0 * _UNIT * sizes)

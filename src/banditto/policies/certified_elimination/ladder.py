@@ -235,10 +235,20 @@ def _sum(problem: Problem, pulls: list[int], cuts: list[Cut], factors: tuple[int
 def _precision(problem: Problem, cuts: list[Cut]) -> float:
     """What finite coins, rounded cuts and rounded totals add."""
     if problem.linear is not None:
-        return LINEAR_PRECISION * len(cuts)  # checked before every batch
+        arms, rho, bias = problem.arms, problem.rho, problem.linear.bias
+        biased = [4.0 * bias_allowed(arms, rho, bias, cut.width) / cut.width for cut in cuts]
+        return LINEAR_PRECISION * len(cuts) + math.fsum(biased)  # both are checked before every batch
     with precise():
         each = [confidence.comparison_rounding(problem.rewards.reach, Decimal(cut.width)) for cut in cuts]
         return float(sum(each, Decimal(0)))
+
+
+def bias_allowed(arms: int, rho: float, bias: float, width: float) -> float:
+    """Return how far dropped directions may bias linear values that are compared with a cut of this width.
+
+    4/width times that is added to the comparison; where it would be more than rho/(32 K), nothing is allowed.
+    """
+    return bias if bias <= width * rho / (128.0 * arms) else 0.0
 
 
 def proved(problem: Problem, plan: Plan) -> bool:

@@ -32,13 +32,15 @@ EXPLORATION = (1, 2, 4, 8)  # 32nds of what remains go into the final batch
 class Linear(NamedTuple):
     """What a linear problem has beyond its number of arms: a batch costs `units` m, not K m.
 
-    `worlds` are gaps of all arms under some parameters, to tune for.
+    `worlds` are gaps of all arms under some parameters, to tune for. `bias` is how far values may be off in both
+    executions alike, because all arms nearly lie in fewer dimensions.
     """
 
     dimension: int
     units: float
     widest: float
     worlds: tuple[tuple[float, ...], ...]
+    bias: float = 0.0
 
 
 class Problem(NamedTuple):

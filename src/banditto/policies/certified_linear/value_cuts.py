@@ -20,7 +20,7 @@ from banditto.policies.certified_elimination import ladder, ladder_search
 from banditto.policies.certified_elimination.ladder import EXPLORATION_UNIT, Plan
 from banditto.policies.certified_elimination.ladder_search import Linear, Problem
 from banditto.policies.certified_linear.predicted_costs import worlds_of
-from banditto.policies.linear.contests import contest
+from banditto.policies.linear.contests import contest, stray
 from banditto.policies.linear.linear_policy import largest_parameter
 from banditto.policies.linear.linear_race import LinearRace, Step
 
@@ -43,8 +43,13 @@ class LinearCuts(LinearRace):
         found = contest(self.actions, self._field.whole)
         assert found is not None, "whoever makes it has looked"
         worlds = worlds_of(self.actions, largest_parameter(self._rewards, self._centre))
-        linear = Linear(found.design.dimension, found.units, self._widest, worlds)
+        linear = Linear(found.design.dimension, found.units, self._widest, worlds, self._bias)
         return Problem(self.arms, self.horizon, self.rho, self._rewards, None, linear)
+
+    @property
+    def _bias(self) -> float:
+        """How far values may be biased for as long as no design drops more directions than that of all arms."""
+        return stray(self.actions) * self._longest_parameter
 
     def _test(self, key: bytes, batch: int) -> Step | None:
         """Batch i pulls ceil(m_i max(g_xy, g)/2) times."""
@@ -55,7 +60,8 @@ class LinearCuts(LinearRace):
         with precise():
             needed = ceiling(Decimal(pulls) * Decimal(found.units))
         narrowest = min(cut.width for cut in (commit, eliminate) if cut is not None)
-        return Step(needed, narrowest * ladder.LINEAR_PRECISION / 4.0)
+        slack = ladder.bias_allowed(self.arms, self.rho, self._bias, narrowest)
+        return Step(needed, narrowest * ladder.LINEAR_PRECISION / 4.0, slack)
 
     def _uniforms(self, batch: int, coins: Coins) -> FloatArray:
         return np.concatenate([coins.uniform("commit", batch), coins.uniform("threshold", batch)], axis=1)

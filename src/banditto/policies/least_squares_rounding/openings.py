@@ -12,6 +12,7 @@ from banditto.core.arrays import IntArray
 from banditto.core.exact import precise
 from banditto.core.horizons import LONGEST_HORIZON
 from banditto.core.rewards import Rewards
+from banditto.geometry.actions.finite import LONGEST
 from banditto.geometry.active_sets import ConvexField, FiniteField, core_of, field_for
 from banditto.geometry.design import Design
 from banditto.geometry.design.whitening import IllConditioned
@@ -25,7 +26,10 @@ from banditto.policies.linear.estimate_rounding import (
     leverage_of,
     pulls_for,
 )
-from banditto.policies.linear.linear_policy import largest_reward
+from banditto.policies.linear.linear_policy import largest_parameter, largest_reward
+
+# A bias of so many parts of the accuracy is left to finite precision; more is taken off what noise and rounding may do.
+_NEGLIGIBLE = Decimal(2) ** -20
 
 
 class Opening(NamedTuple):
@@ -62,6 +66,11 @@ class Openings(NamedTuple):
         """No reward is larger, up to noise that nobody will ever see."""
         return largest_reward(self.rewards, self.centre)
 
+    @property
+    def longest_parameter(self) -> float:
+        """No |theta| is larger."""
+        return largest_parameter(self.rewards, self.centre) * LONGEST
+
     def at(self, key: bytes, number: int) -> Opening | None:
         """Batch `number` with the active set of a key; None when it does not take place."""
         return _opening(self, key, number)
@@ -79,29 +88,40 @@ def _opening(openings: Openings, key: bytes, number: int) -> Opening | None:
     design = field.design(key)
     if design is None:
         return None
-    count = field.size(key) if isinstance(field, FiniteField) else None
     try:
-        made = (
-            _paper(openings, design, batch) if openings.kind == "paper" else _certified(openings, design, batch, count)
-        )
+        made = _paper(openings, design, batch) if openings.kind == "paper" else _certified(openings, design, batch, key)
     except IllConditioned:
         return None
     return made if made and made.rounding.precise_enough(made.regression, made.leverage, openings.reach) else None
 
 
-def _certified(openings: Openings, design: Design, batch: RoundingBatch, count: int | None) -> Opening | None:
-    """As many pulls as the accuracy needs, in the proportions of the design."""
+def _certified(openings: Openings, design: Design, batch: RoundingBatch, key: bytes) -> Opening | None:
+    """As many pulls as the accuracy needs, in the proportions of the design.
+
+    Directions that the design drops bias values. Twice that bias is taken off the accuracy; the pulls then change, and
+    the bias a little with them.
+    """
     rounding = (
         GridRounding(design.support, openings.rewards, batch.rho)
         if openings.kind == "grid"
         else LatticeRounding(design.dimension, openings.rewards, batch.rho)
     )
+    field, epsilon = openings.field, Decimal(batch.epsilon)
+    left, room = epsilon, Decimal(0)
+    count = field.size(key) if isinstance(field, FiniteField) else None
     nu = deviation(design.dimension, Decimal(openings.plan.tail), count)
-    needed = pulls_for(rounding, design.g, nu, Decimal(batch.epsilon))
-    if needed is None:
-        return None
-    regression = Regression.of(core_of(design), design.plan(needed).pulls)
-    return Opening(design, regression, rounding, leverage_of(design.g, needed))
+    for _ in range(2):
+        needed = pulls_for(rounding, design.g, nu, left)
+        if needed is None:
+            return None
+        regression = Regression.of(core_of(design), design.plan(needed).pulls)
+        bias = Decimal(field.residual(design, regression, key) * openings.longest_parameter)
+        if bias <= max(room, _NEGLIGIBLE * epsilon):
+            return Opening(design, regression, rounding, leverage_of(design.g, needed))
+        left, room = epsilon - 2 * bias, 2 * bias
+        if room >= epsilon / 2:
+            return None
+    return None
 
 
 def _paper(openings: Openings, design: Design, batch: RoundingBatch) -> Opening | None:

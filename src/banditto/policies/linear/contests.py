@@ -1,7 +1,7 @@
 """A batch of pulls by design, and what its totals say of every active arm: the same for all policies that compare arms.
 
 Symbols  pi: design, V: sum pi(a) a a', X: lower triangular with X V X' = I + E, W: sum n_a a a', g: max a' V^-1 a,
-         g_xy: max (a - b)' V^-1 (a - b) over active arms a, b
+         g_xy: max (a - b)' V^-1 (a - b) over active arms a, b; M, a': see `regression`
 """
 
 from __future__ import annotations
@@ -37,12 +37,16 @@ class Contest(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """A batch: `spread` is at least max (a - b)' W^-1 (a - b); `rounding` is how far a value is from the exact one."""
+    """A batch: `spread` is at least max (a - b)' W^-1 (a - b); `rounding` is how far a value is from the exact one.
+
+    `residual` is at least max |M a - a'|: what the design drops biases values by that times |theta| at the most.
+    """
 
     design: Design
     regression: Regression
     spread: float
     rounding: float
+    residual: float
 
     @property
     def columns(self) -> IntArray:
@@ -82,6 +86,23 @@ def contest(actions: FiniteActions, key: bytes) -> Contest | None:
     return Contest(design, design.g, white.certified(_widest(placed)) * _UP)
 
 
+@lru_cache(maxsize=64)
+def stray(actions: FiniteActions) -> float:
+    """Return max |M a - a'| of the design of all arms, times 1 + sqrt(g); 0 where it drops no direction.
+
+    With a' = M a + e for every arm a design of some of them that has the same features strays by the e of the arm and
+    an average of those of its core set, with weights of length sqrt(g) at the most. What it strays is checked anyway.
+    """
+    found = contest(actions, field_of(actions).whole)
+    if found is None:
+        return 0.0
+    try:
+        regression = Regression.of(core_of(found.design), found.design.counts)
+    except IllConditioned:
+        return 0.0
+    return field_of(actions).residual(found.design, regression, field_of(actions).whole) * (1.0 + math.sqrt(found.g))
+
+
 def _widest(points: FloatArray) -> float:
     """The largest squared distance of two points (feature, point), row by row so that memory stays small."""
     largest = 0.0
@@ -114,4 +135,5 @@ def trial(actions: FiniteActions, key: bytes, pulls: int, reach: float) -> Trial
     # |X a| / sqrt(N) times the error of x, the rounding of X' x and of <a, theta>, and what |E| does
     moved = math.sqrt(found.g / regression.total) * regression.rounding(reach)
     moved += 4.0 * (regression.dimension + 2) * 2.0**-53 * reach * longest + regression.bias(found.g, reach)
-    return Trial(found.design, regression, found.g_differences / pulls * _UP, moved)
+    residual = field.residual(found.design, regression, key)
+    return Trial(found.design, regression, found.g_differences / pulls * _UP, moved, residual)

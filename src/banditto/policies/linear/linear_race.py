@@ -17,16 +17,21 @@ import numpy as np
 from banditto.chance.coins import Coins
 from banditto.core.arrays import BoolArray, FloatArray, IntArray, on_host
 from banditto.core.exact import integer
+from banditto.geometry.actions.finite import LONGEST
 from banditto.geometry.active_sets import FiniteField
 from banditto.policies.linear.contests import Trial, contest, field_of, trial, values_of
-from banditto.policies.linear.linear_policy import LinearPolicy, largest_reward
+from banditto.policies.linear.linear_policy import LinearPolicy, largest_parameter, largest_reward
 
 
 class Step(NamedTuple):
-    """A test of at least `pulls` pulls; values must be exact to `precision`, or else the test is left out."""
+    """A test of at least `pulls` pulls; values must be exact to `precision`, or else the test is left out.
+
+    Beyond that, directions that the design drops may bias values by `slack`, which the proof's windows allow for.
+    """
 
     pulls: int
     precision: float
+    slack: float
 
 
 class RaceState(NamedTuple):
@@ -75,6 +80,10 @@ class LinearRace(LinearPolicy, ABC):
     def _reach(self) -> float:
         return largest_reward(self._rewards, self._centre)
 
+    @property
+    def _longest_parameter(self) -> float:
+        return largest_parameter(self._rewards, self._centre) * LONGEST
+
     def init(self, replicates: int) -> RaceState:
         """All arms active, nothing spent."""
         replicates = integer(replicates, "replicates", 1, 10**9)
@@ -122,12 +131,15 @@ class LinearRace(LinearPolicy, ABC):
         return np.where(self._field.mask(key), values, -np.inf)
 
     def _trial(self, key: bytes, batch: int) -> Trial | None:
-        """The test of an active set, if it is there and double precision suffices."""
+        """The test of an active set, if it is there, double precision suffices and its design drops next to nothing."""
         step = self._test(key, batch)
         if step is None or step.pulls > self.horizon:
             return None
         made = trial(self.actions, key, step.pulls, self._reach)
-        return made if made is not None and made.rounding <= step.precision else None
+        if made is None:
+            return None
+        biased = max(0.0, made.residual * self._longest_parameter - step.slack)
+        return made if made.rounding + biased <= step.precision else None
 
     def _last_line(self, batch: int, stays: BoolArray, values: FloatArray, left: IntArray) -> BoolArray:
         """Where no further test fits, the best of the survivors alone."""

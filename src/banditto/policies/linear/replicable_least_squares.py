@@ -27,7 +27,8 @@ from banditto.core.errors import InvalidArgument
 from banditto.core.exact import Real, float_above, integer, open_unit, precise, real, written
 from banditto.core.rewards import RewardKind, Rewards
 from banditto.geometry.actions.checking import checked_actions
-from banditto.geometry.actions.finite import FiniteActions
+from banditto.geometry.actions.finite import LONGEST, FiniteActions
+from banditto.geometry.active_sets import core_of, dropped_features, field_for, longest
 from banditto.geometry.design import Design, g_optimal_design
 from banditto.geometry.design.design_result import PullPlan
 from banditto.geometry.design.whitening import IllConditioned
@@ -47,6 +48,9 @@ from banditto.policies.policy import Guarantee
 from banditto.policies.shared.replicable_mean import samples_needed
 
 NEAR = 1e-9  # an estimate so near to another cell, in units of a cell, is reported as such
+# An action that the data leave open by more than this, in parts of what a feature has at the most, is refused. What is
+# less becomes a part of the error: rounding alone lifts actions off their span by some parts in 2^20.
+_OPEN = 1e-4
 
 
 class RoundedParameter(NamedTuple):
@@ -111,7 +115,10 @@ class ReplicableLeastSquares:
             raise InvalidArgument("constants", constants, "'certified' or 'paper'")
         design = self.design
         nu = self._deviation(design.dimension, failure)
-        found = pulls_for(self._rounding(design.dimension, design.support, share), design.g, nu, written(width))
+        rounding = self._rounding(design.dimension, design.support, share)
+        with precise():
+            left = written(width) - Decimal(self._bias(self._residual))
+        found = pulls_for(rounding, design.g, nu, left) if left > 0 else None
         if found is None:
             raise InvalidArgument("epsilon", epsilon, "an accuracy that 10^18 pulls can reach")
         return self.design.plan(found).total
@@ -156,8 +163,7 @@ class ReplicableLeastSquares:
         batch = integer(batch, "batch", 0, 10**9)
         arms, counts, totals = self._checked(data)
         try:
-            features, core, g = self._leverage(arms, counts)
-            regression = Regression.of(core, counts)
+            features, regression, g, residual = self._leverage(arms, counts)
         except IllConditioned:
             raise InvalidArgument("data", "counts that are too uneven for double precision", "other counts") from None
         leverage = leverage_of(g, regression.total)
@@ -172,7 +178,7 @@ class ReplicableLeastSquares:
         theta[list(features)] = found.theta[0]
         with precise():
             nu = self._deviation(regression.dimension, failure)
-            off = error(rounding, leverage, nu) + Decimal(regression.bias(g, largest))
+            off = error(rounding, leverage, nu) + Decimal(regression.bias(g, largest)) + Decimal(self._bias(residual))
         margin = float(found.margins[0])
         return RoundedParameter(
             tuple(theta.tolist()),
@@ -182,6 +188,19 @@ class ReplicableLeastSquares:
             margin < NEAR,
             hashlib.sha256(",".join(value.hex() for value in theta.tolist()).encode()).hexdigest(),
         )
+
+    @cached_property
+    def _residual(self) -> float:
+        """max |M a - a'| by the design's own counts."""
+        design, field = self.design, field_for(self.actions)
+        if not dropped_features(design):
+            return 0.0
+        return field.residual(design, Regression.of(core_of(design), design.counts), field.whole)
+
+    def _bias(self, residual: float) -> float:
+        """What features that the data do not tell apart add to the error of any value: |M a - a'| |theta|."""
+        assert self.centre is not None
+        return residual * largest_parameter(self._rewards, self.centre) * LONGEST
 
     def _rounding(self, dimension: int, support: int, rho: float) -> Rounding:
         if self.rounding == "grid":
@@ -214,34 +233,37 @@ class ReplicableLeastSquares:
         arms = sorted(rows)  # the order of rows must not matter
         return arms, [rows[arm][0] for arm in arms], [rows[arm][1] for arm in arms]
 
-    def _leverage(self, arms: list[int], counts: list[int]) -> tuple[tuple[int, ...], FloatArray, float]:
-        """Features, core set and g of these counts; raises where an action is not in the span of those with data."""
+    def _leverage(self, arms: list[int], counts: list[int]) -> tuple[tuple[int, ...], Regression, float, float]:
+        """Features, regression, g and max |M a - a'| of these counts; raises where data leave an action open."""
         actions = self.actions
         if not isinstance(actions, FiniteActions):
             if len(arms) != self.design.support:
                 raise InvalidArgument("data", f"{len(arms)} arms", f"all {self.design.support} of the core set")
-            features = self.design.features
-            core = np.array([self.design.actions[arm] for arm in arms])[:, list(features)].T
-            return features, np.ascontiguousarray(core), self.design.certify(counts)
-        points = actions.to_array()
+            design, field = self.design, field_for(actions)
+            regression = Regression.of(core_of(design), counts)
+            residual = field.residual(design, regression, field.whole)
+            return design.features, regression, design.certify(counts), residual
+        points = np.ascontiguousarray(actions.to_array().T)  # (feature, action)
         span = g_optimal_design(actions.kept(arms), accuracy=1000.0)
-        unseen = _outside(points, np.array(span.actions))
-        if unseen:
-            names = ", ".join(str(arm) for arm in unseen[:5]) + (", ..." if len(unseen) > 5 else "")
-            given = f"data that says nothing about action {names}"
-            raise InvalidArgument("data", given, "arms with data that span all actions")
-        features = span.features
-        seen = np.ascontiguousarray(points[:, list(features)].T)
+        dropped, seen = dropped_features(span), np.ascontiguousarray(points[list(span.features)])
         regression = Regression.of(np.ascontiguousarray(seen[:, arms]), counts)
+        residual = 0.0
+        if dropped:
+            strays = regression.strays(np.ascontiguousarray(points[dropped][:, arms]), seen, points[dropped])
+            _check_told_apart(strays, points[dropped])
+            residual = longest(strays)
         forms = quadratic_forms(seen, regression.factor)
-        return features, regression.core, float(np.max(forms)) * (1.0 + 2.0**-20)
+        return span.features, regression, float(np.max(forms)) * (1.0 + 2.0**-20), residual
 
 
-def _outside(points: FloatArray, spanning: FloatArray) -> list[int]:
-    """The actions that are not in the span of the given ones."""
-    basis = np.linalg.qr(spanning.T)[0]  # which actions are named in an error need not be the same to the last bit
-    rest = points - (points @ basis) @ basis.T
-    return [int(arm) for arm in np.flatnonzero(np.max(np.abs(rest), axis=1) > 1e-4)]
+def _check_told_apart(strays: FloatArray, others: FloatArray) -> None:
+    """Refuse data that leave some action's other features open, each beside the largest that it is."""
+    sizes = np.max(np.abs(others), axis=1, keepdims=True)
+    unseen = [int(arm) for arm in np.flatnonzero(np.any(strays > _OPEN * sizes, axis=0))]
+    if unseen:
+        names = ", ".join(str(arm) for arm in unseen[:5]) + (", ..." if len(unseen) > 5 else "")
+        given = f"data that says nothing about action {names}"
+        raise InvalidArgument("data", given, "arms with data that span all actions")
 
 
 def _positive(value: Real) -> float:

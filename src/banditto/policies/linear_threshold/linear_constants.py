@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from banditto.core.errors import InvalidArgument
@@ -23,6 +24,7 @@ Terms = list[tuple[str, Decimal, str]]
 
 COMPARISON_PRECISION = Decimal(2) ** -22  # rounded values, for each comparison; checked before every batch
 CHOICE_PRECISION = Decimal(2) ** -40  # finite noise, logarithms that differ in their last bits; for each arm
+WINDOW_SLACK = Decimal("1e-6")  # the least that windows are widened by
 FINAL_PARTS, FINAL_OF = 4, 32  # of what remains, so much goes into the final batch
 _FINAL_SHARE = Decimal("0.1")  # of rho
 _SMALLEST_BLOWUP = 4
@@ -136,11 +138,13 @@ class LinearProblem(NamedTuple):
         with precise():
             return max(int(self.arms**2 / written(self.rho) ** 2), 2304)
 
-    def undecided(self, blowup: int) -> int:
-        """M: the most batches in whose window [eps/2 - eps~, eps + 3 eps~] one and the same gap can lie."""
+    def undecided(self, blowup: int, slack: Decimal = WINDOW_SLACK) -> int:
+        """M: the most batches in whose window [eps/2 - eps~, eps + 3 eps~] one and the same gap can lie.
+
+        Windows are wider by `slack`, relatively, at both ends: for values and cuts that are rounded or biased.
+        """
         with precise():
             root = Decimal(blowup).sqrt()
-            slack = Decimal("1e-6")  # relative: rounded values and cuts
             windows = [
                 (eps * (1 - slack) / 2 - eps / root, eps * (1 + slack) * (1 + 3 / root))
                 for _, eps in self.ladder(paper=False)
@@ -215,3 +219,19 @@ class LinearProblem(NamedTuple):
                 ("undecided batches", flips, "K * 5 * 16/sqrt(beta): the paper's own union bound"),
                 ("last line", Decimal(1), "argmax of an estimate that is not shared: tied survivors differ"),
             ]
+
+
+@lru_cache(maxsize=256)
+def spare_bias(problem: LinearProblem, blowup: int) -> float:
+    """Return how far values may be biased, in both executions alike, in parts of the width eps/2 of a batch's cuts.
+
+    A slack of s lets a gap move by s eps/2, so that values may be off by s/2 of the width, of which 2^-25 is kept for
+    rounding. s is the largest power of two for which M stays what it is and eps~ + s eps/2 <= eps/2, so that the best
+    arm stays; or the least slack where there is none.
+    """
+    most = problem.undecided(blowup)
+    with precise():
+        room = 1 - 2 / Decimal(blowup).sqrt()
+        wider = (Decimal(2) ** -k for k in range(4, 20))
+        found = next((s for s in wider if s <= room and problem.undecided(blowup, s) == most), WINDOW_SLACK)
+    return float(found) / 2.0 - 2.0**-25

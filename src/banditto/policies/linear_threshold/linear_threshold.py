@@ -30,7 +30,13 @@ from banditto.core.protocol import Plain, Protocol
 from banditto.core.text import significant
 from banditto.policies.linear.contests import contest
 from banditto.policies.linear.linear_race import LinearRace, Step
-from banditto.policies.linear_threshold.linear_constants import FINAL_OF, FINAL_PARTS, LinearProblem, LinearSchedule
+from banditto.policies.linear_threshold.linear_constants import (
+    FINAL_OF,
+    FINAL_PARTS,
+    LinearProblem,
+    LinearSchedule,
+    spare_bias,
+)
 from banditto.policies.policy import Description, Guarantee
 
 
@@ -71,7 +77,8 @@ class LinearThreshold(LinearRace):
         size, found = self.schedule.batch(batch), contest(self.actions, key)
         if size is None or found is None:
             return None
-        return Step(size.pulls(found.g), size.width * 2.0**-26)
+        slack = size.width * spare_bias(self._problem, self.schedule.blowup)
+        return Step(size.pulls(found.g), size.width * 2.0**-26, slack)
 
     def _survivors(self, batch: int, values: FloatArray, coins: FloatArray) -> BoolArray:
         """Who stays: all within epsbar + eps~ of the leader, epsbar uniform on [eps/2, eps]."""
