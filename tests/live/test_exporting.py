@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from banditto.live.events import FIRST_HASH, canonical, chained
+from banditto.core.digest import canonical_json
+from banditto.live.events import FIRST_HASH, chained
 from banditto.live.experiment import Experiment
 from banditto.live.exporting import COLUMNS, Log, export, read_log
 from banditto.live.registration import Registration
@@ -88,7 +89,7 @@ def test_whoever_has_the_json_can_check_the_chain(log: Log) -> None:
     previous = FIRST_HASH
     for number, event in enumerate(content["events"], 1):
         assert event["number"] == number
-        body = canonical(event["content"])
+        body = canonical_json(event["content"])
         previous = chained(previous, number, event["kind"], event["time"], body)
         assert event["hash"] == previous
     assert previous == content["head"]

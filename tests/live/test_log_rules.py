@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from banditto.core.digest import canonical_json
 from banditto.core.errors import BandittoError
-from banditto.live.events import Event, canonical
+from banditto.live.events import Event
 from banditto.live.experiment import Experiment
 from banditto.live.exporting import export, read_log
 from banditto.live.progress import LogError
@@ -89,9 +90,9 @@ BAD: list[tuple[str, list[Line], Line]] = [
 def test_what_does_not_follow_is_refused(problem: str, before: list[Line], bad: Line) -> None:
     replay = Replay(small())
     for number, (kind, content) in enumerate(before, 2):
-        replay.apply(Event(number, kind, "t", canonical(content), ""))
+        replay.apply(Event(number, kind, "t", canonical_json(content), ""))
     with pytest.raises(BandittoError, match=problem):  # `replayed` says of each which event it is
-        replay.apply(Event(99, bad[0], "t", canonical(bad[1]), ""))
+        replay.apply(Event(99, bad[0], "t", canonical_json(bad[1]), ""))
 
 
 def test_one_experiment_does_not_see_another(store_url: str) -> None:

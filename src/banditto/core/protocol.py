@@ -8,17 +8,18 @@ strings (`float.hex`), because that is the number itself and not a rounding of i
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
+from banditto.core.digest import canonical_json, digest_of
 from banditto.core.errors import InvalidArgument, masked
 from banditto.core.exact import integer, open_unit, written
 
@@ -69,10 +70,10 @@ class Protocol:
     def __hash__(self) -> int:
         return hash(self.digest)
 
-    @property
+    @cached_property  # a live run asks for it at every step
     def digest(self) -> str:
         """sha256 of the canonical JSON, in hexadecimal."""
-        return hashlib.sha256(self.to_json().encode("ascii")).hexdigest()
+        return digest_of(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionaries, lists, integers and strings."""
@@ -80,7 +81,7 @@ class Protocol:
 
     def to_json(self) -> str:
         """The canonical JSON: what the digest is taken of."""
-        return json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return canonical_json(self.to_dict())
 
     def to_toml(self) -> str:
         """The same content for people and version control, with the digest in a comment."""

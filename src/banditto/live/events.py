@@ -7,10 +7,11 @@ changed.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
+
+from banditto.core.digest import canonical_json, sha256_of
 
 Kind = Literal["init", "software", "ask", "tell", "late", "correct", "missing", "totals", "decide", "stop"]
 FIRST_HASH = "0" * 64
@@ -32,17 +33,12 @@ class Event(NamedTuple):
         return parsed
 
 
-def canonical(content: Mapping[str, Any]) -> str:
-    """JSON that is the same for the same content: keys sorted, no spaces, ASCII; floats as Python writes them."""
-    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-
-
 def chained(previous: str, number: int, kind: str, time: str, body: str) -> str:
     """The hash of an event."""
-    return hashlib.sha256("\n".join((previous, str(number), kind, time, body)).encode("ascii")).hexdigest()
+    return sha256_of("\n".join((previous, str(number), kind, time, body)))
 
 
 def following(previous: str, number: int, kind: Kind, time: str, content: Mapping[str, Any]) -> Event:
     """The event after the one with this hash."""
-    body = canonical(content)
+    body = canonical_json(content)
     return Event(number, kind, time, body, chained(previous, number, kind, time, body))

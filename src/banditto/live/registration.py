@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from banditto.core.digest import canonical_json, sha256_of
 from banditto.core.errors import InvalidArgument
 from banditto.core.protocol import Protocol, fraction, from_fraction
 from banditto.live.amounts import RewardRange
@@ -62,10 +62,10 @@ class Registration:
         """
         return registered(protocol, arm_names, rewards)
 
-    @property
+    @cached_property  # every step compares it with the store's
     def digest(self) -> str:
         """sha256 of the canonical JSON, in hexadecimal."""
-        return hashlib.sha256(self.to_json().encode("ascii")).hexdigest()
+        return sha256_of(self.to_json())
 
     def policy(self) -> Policy[Any]:
         """The policy that decides."""
@@ -101,7 +101,7 @@ class Registration:
             "arm_names": list(self.arm_names),
             "rewards": [fraction(self.rewards.low), fraction(self.rewards.high)] if self.rewards.bounded else [],
         }
-        return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return canonical_json(content)
 
     @classmethod
     def from_json(cls, text: str) -> Registration:

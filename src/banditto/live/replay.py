@@ -11,12 +11,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from banditto.core.digest import canonical_json
 from banditto.core.errors import BandittoError
 from banditto.core.protocol import fraction
 from banditto.engine.blocks import Progress as Shown
 from banditto.live.amounts import read, written
 from banditto.live.course import Course
-from banditto.live.events import FIRST_HASH, Event, canonical, chained
+from banditto.live.events import FIRST_HASH, Event, chained
 from banditto.live.progress import LogError, Progress, Ticket
 from banditto.live.registration import Registration
 from banditto.live.rows import Reading, Row
@@ -171,7 +172,7 @@ def replayed(view: Reading, row: Row, progress: Shown | None = None) -> Iterator
                 raise LogError(f"event {expected} is not there")
             if event.hash != chained(previous, event.number, event.kind, event.time, event.body):
                 raise LogError("its hash is wrong: it, or one before it, was changed")
-            if canonical(event.content) != event.body:
+            if canonical_json(event.content) != event.body:
                 raise LogError("a body that is not as banditto writes it")
             if (event.kind == "init") != (expected == 1):
                 raise LogError("a log has one beginning")

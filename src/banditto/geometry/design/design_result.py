@@ -12,13 +12,13 @@ Departs  - pi consists of integer counts. They are rounded up from 64 |C| / accu
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
+from banditto.core.digest import digest_of
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import Count, Real, integer, real
 from banditto.core.text import text_table
@@ -89,18 +89,18 @@ class Design:
         """Whether g <= (1 + accuracy) d is certified."""
         return self.g <= (1.0 + self.accuracy) * self.dimension
 
-    @property
+    @cached_property  # every plan of this design asks for it
     def digest(self) -> str:
         """sha256 of the actions, the core set and the counts."""
         core: Any = [[value.hex() for value in action] for action in self.actions] if self.arms is None else self.arms
         content = {"actions": self.actions_digest, "core": core, "counts": self.counts, "schema": 1}
-        return _sha256(content)
+        return digest_of(content)
 
     def plan(self, pulls: Count) -> PullPlan:
         """At least `pulls` pulls in the proportions of the design: every share is rounded up."""
         wanted, total = integer(pulls, "pulls", 1, MOST_PULLS), sum(self.counts)
         each = tuple(-(-wanted * count // total) for count in self.counts)
-        return PullPlan(each, _sha256({"design": self.digest, "pulls": each}))
+        return PullPlan(each, digest_of({"design": self.digest, "pulls": each}))
 
     def effective(self) -> Design:
         """Half of the mass spread evenly over the core set: no arm has less than 1 / (2 |C|), and g at most doubles."""
@@ -164,8 +164,3 @@ def checked_accuracy(accuracy: Real) -> float:
     if not FINEST <= number <= COARSEST:
         raise InvalidArgument("accuracy", accuracy, f"a number from {FINEST} to {COARSEST:g}")
     return number
-
-
-def _sha256(content: Any) -> str:
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(text.encode("ascii")).hexdigest()

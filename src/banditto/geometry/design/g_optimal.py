@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from banditto.core.arrays import FloatArray
+from banditto.core.digest import digest_of
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import Real
 from banditto.geometry.actions.canonical import BITS, CanonicalActions, canonical
@@ -239,5 +238,4 @@ def _distinct(found: list[Found]) -> list[Found]:
 def _set_digest(actions: ActionSet) -> str:
     """sha256 of what the set says of itself; of its class if it says nothing, the core set is in the design's own."""
     says = actions.to_dict() if isinstance(actions, ConvexSet) else {"type": type(actions).__qualname__}
-    text = json.dumps(says, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode("ascii", "backslashreplace")).hexdigest()
+    return digest_of(says)
