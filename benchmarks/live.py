@@ -14,11 +14,10 @@ import sqlalchemy as sql
 from tests.live.servers import PostgresServer
 
 import banditto as bd
-from banditto.live.connecting import engine_of
 from banditto.live.registration import registered
-from banditto.live.steps import Step
-from banditto.live.store import Store
-from banditto.live.tables import EVENTS, EXPERIMENTS, REQUESTS, TICKETS
+from banditto.live.sql import EVENTS, EXPERIMENTS, REQUESTS, TICKETS
+from banditto.live.store import Store, engine_of
+from banditto.live.transaction import Transaction
 from benchmarks.measure import line
 
 HORIZON = 10**7
@@ -54,7 +53,7 @@ def blocks(trial: bd.Experiment, number: int, size: int = 100) -> float:
 def load(trial: bd.Experiment, events: int) -> None:
     """Real steps, one ticket each, but many in one transaction."""
 
-    def some(step: Step, pairs: int, start: int) -> None:
+    def some(step: Transaction, pairs: int, start: int) -> None:
         for k in range(pairs):
             (ticket,) = step.ask(1, f"load-{start + k}")
             step.tell([(ticket.id, 1.0)])

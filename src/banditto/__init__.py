@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from banditto.geometry.design import Design, g_optimal_design
     from banditto.live.experiment import Experiment
     from banditto.live.registration import Registration
-    from banditto.live.replication import replicate
-    from banditto.live.verification import verify
+    from banditto.live.replicate import replicate
+    from banditto.live.verify import verify
     from banditto.measure.attack import Attack, attack
     from banditto.measure.calibrate import Calibration, calibrate
     from banditto.measure.certify import Certificate, certify
@@ -89,9 +89,9 @@ _PLACES = {
     "protocol_of": "banditto.policies.catalogue",
     "replay": "banditto.measure.replay",
     "replicable_mean": "banditto.policies.shared.replicable_mean",
-    "replicate": "banditto.live.replication",
+    "replicate": "banditto.live.replicate",
     "reproduce": "banditto.paper",
-    "verify": "banditto.live.verification",
+    "verify": "banditto.live.verify",
     "samples_needed": "banditto.policies.shared.replicable_mean",
     "watch_pair": "banditto.engine.watching",
 } | {

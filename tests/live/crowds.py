@@ -10,7 +10,7 @@ from typing import Any
 
 from banditto.live.experiment import Experiment
 from banditto.live.store import Store
-from banditto.live.verification import verify
+from banditto.live.verify import verify
 from banditto.policies.policy import Policy
 from tests.live.workers import NAME
 from tests.live.worlds import finish, hashed_reward, place, simulated_arms

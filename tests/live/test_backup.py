@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from banditto.live.experiment import Experiment
-from banditto.live.verification import Verification, verify
+from banditto.live.verify import Verification, verify
 from tests.live.servers import KINDS, PostgresServer, new_store
 from tests.live.worlds import finish, hashed_reward, place, registration_of, simulated_arms, small_policy
 

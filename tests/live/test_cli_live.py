@@ -16,7 +16,7 @@ import pytest
 
 import banditto as bd
 from banditto.cli import main
-from banditto.live import exporting
+from banditto.live import export
 from tests.cli.test_cli import schema
 from tests.live.bad_commands import BAD
 
@@ -215,7 +215,7 @@ def test_a_batch_as_totals(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_parquet_without_its_library_is_known_before_the_log_is_read(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     begun(run)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    monkeypatch.setattr(exporting, "read_log", lambda *_: pytest.fail("verified first"))
+    monkeypatch.setattr(export, "read_log", lambda *_: pytest.fail("verified first"))
     code, out, err = run("export", "cta", "--store", "sqlite:///trial.db", "--format", "parquet", "--out", "x.parquet")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "pip install 'banditto[data]'" in err

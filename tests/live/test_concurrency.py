@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from banditto.live.experiment import Experiment
-from banditto.live.verification import verify
+from banditto.live.verify import verify
 from tests.live.crowds import Acknowledged, check, start
 from tests.live.worlds import hashed_reward, place, registration_of, simulated_arms, small_policy
 

@@ -14,7 +14,7 @@ import pytest
 
 from banditto.core.errors import BandittoError, ConflictError, InvalidArgument
 from banditto.live.experiment import Experiment
-from banditto.live.verification import verify
+from banditto.live.verify import verify
 from tests.live.worlds import finish, hashed_reward, simulated_arms, small, small_policy, walked_order
 
 

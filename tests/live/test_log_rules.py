@@ -10,17 +10,16 @@ import pytest
 
 from banditto.core.digest import canonical_json
 from banditto.core.errors import BandittoError
-from banditto.live.events import Event
+from banditto.live.event_log import Event, FoldedLog, folded
 from banditto.live.experiment import Experiment
-from banditto.live.exporting import export, read_log
-from banditto.live.progress import LogError
-from banditto.live.replay import Replay, replayed
-from banditto.live.rows import Reading
-from banditto.live.verification import verify
+from banditto.live.export import export, read_log
+from banditto.live.fold import LogError
+from banditto.live.sql import Reading
+from banditto.live.verify import verify
 from tests.live.worlds import registration_of, small, small_policy
 
 Line = tuple[str, dict[str, Any]]
-ARMS = [arm for _, arm in Replay(small()).progress.slots(12)]
+ARMS = [arm for _, arm in FoldedLog(small()).standing.hand_out(12)]
 
 
 def asked(first: int, last: int, request: str = "r") -> Line:
@@ -88,11 +87,11 @@ BAD: list[tuple[str, list[Line], Line]] = [
 
 @pytest.mark.parametrize(("problem", "before", "bad"), BAD)
 def test_what_does_not_follow_is_refused(problem: str, before: list[Line], bad: Line) -> None:
-    replay = Replay(small())
+    fold = FoldedLog(small())
     for number, (kind, content) in enumerate(before, 2):
-        replay.apply(Event(number, kind, "t", canonical_json(content), ""))
-    with pytest.raises(BandittoError, match=problem):  # `replayed` says of each which event it is
-        replay.apply(Event(99, bad[0], "t", canonical_json(bad[1]), ""))
+        fold.apply(Event(number, kind, "t", canonical_json(content), ""))
+    with pytest.raises(BandittoError, match=problem):  # `folded` says of each which event it is
+        fold.apply(Event(99, bad[0], "t", canonical_json(bad[1]), ""))
 
 
 def test_one_experiment_does_not_see_another(store_url: str) -> None:
@@ -123,7 +122,7 @@ def swapped(view: Reading) -> None:
     one, two = view.find("one"), view.find("two")
     assert one is not None
     assert two is not None
-    for _ in replayed(view, dict(one) | {"id": two["id"]}):
+    for _ in folded(view.events(two["id"]), one):
         pass
 
 

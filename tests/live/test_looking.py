@@ -13,12 +13,12 @@ import pytest
 import sqlalchemy as sql
 
 from banditto.core.errors import InvalidArgument
-from banditto.live import connecting
-from banditto.live.connecting import StoreError, engine_of
+from banditto.live import store
 from banditto.live.experiment import Experiment
-from banditto.live.exporting import export, read_log
-from banditto.live.replication import replicate
-from banditto.live.verification import verify
+from banditto.live.export import export, read_log
+from banditto.live.replicate import replicate
+from banditto.live.store import StoreError, engine_of
+from banditto.live.verify import verify
 from banditto.report.self_test import examine
 from tests.live.servers import PostgresServer
 from tests.live.worlds import finish, small
@@ -82,7 +82,7 @@ def test_a_copy_that_cannot_be_written_can_be_read(tmp_path: Path, monkeypatch: 
     shutil.copy(tmp_path / "trial.db", tmp_path / "closed")
     expected = export(read_log(url, "cta"), "csv")
     before = state_of(tmp_path / "closed")
-    monkeypatch.setattr(connecting, "writable", lambda path: "closed" not in str(path))
+    monkeypatch.setattr(store, "writable", lambda path: "closed" not in str(path))
     copy = f"sqlite:///{tmp_path}/closed/trial.db"
     assert verify(copy, "cta").holds
     assert export(read_log(copy, "cta"), "csv") == expected
@@ -101,7 +101,7 @@ def test_what_a_copy_has_in_its_write_ahead_log_is_read(tmp_path: Path, monkeypa
         for path in tmp_path.glob("trial.db*"):
             shutil.copy(path, tmp_path / "closed")
         events = experiment.status().events
-    monkeypatch.setattr(connecting, "writable", lambda path: "closed" not in str(path))
+    monkeypatch.setattr(store, "writable", lambda path: "closed" not in str(path))
     found = verify(f"sqlite:///{tmp_path}/closed/trial.db", "cta")
     assert (found.holds, found.events) == (True, events)
 

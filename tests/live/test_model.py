@@ -19,7 +19,7 @@ from hypothesis.stateful import (
 
 from banditto.core.errors import ConflictError
 from banditto.live.experiment import Experiment
-from banditto.live.verification import verify
+from banditto.live.verify import verify
 from tests.live.servers import PostgresServer
 from tests.live.worlds import place, simulated_plans, small, small_policy, walked_order
 

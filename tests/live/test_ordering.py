@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from banditto.core.errors import InvalidArgument
-from banditto.live.ordering import BatchOrder
+from banditto.live.order import BatchOrder
 from tests.live.worlds import walked_order
 
 # Fixed for good: another order would break every experiment that is running.

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from banditto.live.experiment import Experiment
-from banditto.live.exporting import read_log
-from banditto.live.replication import behind, replicate
-from banditto.live.verification import verify
+from banditto.live.export import read_log
+from banditto.live.replicate import grounds_of, replicate
+from banditto.live.verify import verify
 from banditto.report.audit import audit_page
 from tests.live.worlds import registration_of, small_policy
 
@@ -33,7 +33,7 @@ def test_arms_are_dropped_that_are_behind_by_more_than_the_cut(tmp_path: Path) -
         decisions = verify(url, f"run{run}").decisions
         for place, decision in enumerate(decisions[:tests]):
             if all(decision.counts):
-                found = behind(registration, decisions[: place + 1])
+                found = grounds_of(registration, decisions[: place + 1])
                 late = max(found.side.behind.values()) > found.cuts["threshold"]
                 assert late == (not all(decision.next_pulls))
                 dropped.append((place, late))

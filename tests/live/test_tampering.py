@@ -14,14 +14,13 @@ import pytest
 import sqlalchemy as sql
 
 from banditto.core.errors import InvalidArgument
-from banditto.live.connecting import engine_of
-from banditto.live.events import FIRST_HASH, chained
+from banditto.live.event_log import FIRST_HASH, chained
 from banditto.live.experiment import Experiment
-from banditto.live.exporting import Log, export, looked_up
-from banditto.live.progress import LogError
-from banditto.live.rows import Reading
-from banditto.live.tables import EVENTS, EXPERIMENTS, REQUESTS, TICKETS
-from banditto.live.verification import Verification, verified
+from banditto.live.export import EventLog, export, looked_up
+from banditto.live.fold import LogError
+from banditto.live.sql import EVENTS, EXPERIMENTS, REQUESTS, TICKETS, Reading
+from banditto.live.store import engine_of
+from banditto.live.verify import Verification, verified
 from banditto.report.audit import audit_page
 from tests.live.servers import KINDS, PostgresServer, new_store
 from tests.live.worlds import hashed_reward, place, small
@@ -75,7 +74,7 @@ class Bench:
         return content.decode("utf-8")
 
 
-def exports_say_so(log: Log) -> None:
+def exports_say_so(log: EventLog) -> None:
     """An audit report of what does not verify says so first, and there are no other exports of it."""
     text = audit_page(log)
     if log.verification.holds:

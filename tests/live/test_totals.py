@@ -14,7 +14,7 @@ import pytest
 import banditto as bd
 from banditto.core.errors import BandittoError, ConflictError, InvalidArgument
 from banditto.live.experiment import Experiment
-from banditto.live.verification import verify
+from banditto.live.verify import verify
 from tests.live.test_contract import unchanged
 from tests.live.worlds import registration_of, simulated_plans, small, small_policy
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import sqlalchemy as sql
 
 import banditto as bd
-from banditto.live.connecting import engine_of
 from banditto.live.experiment import Experiment
-from banditto.live.tables import EVENTS, SCHEMA, SCHEMA_VERSION
-from banditto.live.verification import verify
+from banditto.live.sql import EVENTS, SCHEMA, SCHEMA_VERSION
+from banditto.live.store import engine_of
+from banditto.live.verify import verify
 from tests.live.worlds import small
 
 KEPT = Path(__file__).parent / "data" / "version-1.db"

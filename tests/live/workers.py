@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from banditto.core.errors import ConflictError
-from banditto.live import connecting, store
+from banditto.live import store
 from banditto.live.experiment import Experiment
 from tests.live.worlds import hashed_reward, place
 
@@ -98,7 +98,7 @@ def fork(url: str, path: Path, until: float) -> int:
 
 
 def main(url: str, folder: Path, workers: int, seconds: float, kills: int, seed: int) -> None:
-    store.FIRST_SECONDS = connecting.BUSY_SECONDS  # a new worker may come while a slow server starts
+    store.FIRST_SECONDS = store.BUSY_SECONDS  # a new worker may come while a slow server starts
     generator = np.random.default_rng(seed)
     until = time.monotonic() + seconds
     paths = [folder / f"{slot}.log" for slot in range(workers)]

@@ -18,8 +18,8 @@ import banditto as bd
 from banditto.chance.noise import Noise
 from banditto.live.answers import Assignment
 from banditto.live.experiment import Experiment
-from banditto.live.replication import replicate
-from banditto.live.verification import verify
+from banditto.live.replicate import replicate
+from banditto.live.verify import verify
 from banditto.testing.statistics import assert_rate_at_most, detectable_rate
 from tests.live.crowds import Acknowledged, check, start
 from tests.live.servers import KINDS, PostgresServer, new_store

@@ -67,7 +67,7 @@ def verify(
 ) -> int:
     """Replay the log from the protocol alone. Exit code 3 with the first bad event if something does not follow."""
     url = store_url(store)
-    from banditto.live.verification import verify as replay
+    from banditto.live.verify import verify as replay
 
     with progress_bar("verify", quiet, "events") as progress:
         found = replay(url, name, expect, progress=progress)
@@ -84,7 +84,7 @@ def replicate(first: Run, second: OtherRun, as_json: parameters.Json = False, qu
     from banditto.cli.live_options import check_extra
 
     check_extra()
-    from banditto.live.replication import replicate as compared
+    from banditto.live.replicate import replicate as compared
 
     with progress_bars(quiet, "events") as progress:
         found = compared(first, second, progress=progress)
@@ -114,8 +114,8 @@ def export(
     if out is None and (kind == "parquet" or as_json):
         raise InvalidArgument("out", "nothing", "a file")
     path = None if out is None else place_to_write(out)
-    from banditto.live.exporting import arrow_modules, read_log
-    from banditto.live.exporting import export as exported
+    from banditto.live.export import arrow_modules, read_log
+    from banditto.live.export import export as exported
 
     if kind == "parquet":
         arrow_modules()

@@ -40,8 +40,7 @@ def store_url(given: str | None) -> str:
 def checked_url(url: str) -> None:
     """Refuse what is no store's address, or a file that is not there; nothing is opened or made."""
     check_extra()
-    from banditto.live.connecting import shown_url
-    from banditto.live.store import Store
+    from banditto.live.store import Store, shown_url
 
     store = Store(url)
     store.close()

@@ -18,7 +18,7 @@ from banditto.core.exact import real
 from banditto.core.text import text_table
 
 if TYPE_CHECKING:
-    from banditto.live.amounts import RewardRange
+    from banditto.live.registration import RewardRange
 
 ProtocolFile = Annotated[
     str, typer.Argument(metavar="PROTOCOL", help="A protocol file (.toml), as `banditto plan --save` writes it.")

@@ -34,10 +34,9 @@ def precise() -> Iterator[None]:
 
 def integer(value: Count, argument: str, low: int, high: int) -> int:
     """`value` as an integer in [low, high]; integral floats, `1e8` and `100_000_000` are integers too."""
-    allowed = f"an integer from {shown(low)} to {shown(high)}"
     number = _integer_or_none(value)
     if number is None or not low <= number <= high:
-        raise InvalidArgument(argument, value, allowed)
+        raise InvalidArgument(argument, value, f"an integer from {shown(low)} to {shown(high)}")
     return number
 
 

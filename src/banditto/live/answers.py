@@ -1,4 +1,4 @@
-"""What an experiment answers."""
+"""What an experiment answers: tickets, open tickets, where it stands."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Assignment(NamedTuple):
 
 @dataclass(frozen=True)
 class Answer:
-    """Tickets; or none, and why."""
+    """Holds the tickets that were handed out; or none, and why."""
 
     tickets: tuple[Assignment, ...]
     state: AskState
@@ -37,7 +37,7 @@ class Answer:
         return self.tickets[place]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Give the content as plain data."""
         return {
             "tickets": [ticket._asdict() for ticket in self.tickets],
             "state": self.state,
@@ -74,5 +74,5 @@ class ExperimentStatus:
     registered: str  # when; UTC, ISO 8601
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Give the content as plain data."""
         return dict(self.__dict__)

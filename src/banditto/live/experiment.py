@@ -11,34 +11,33 @@ import platform
 import uuid
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from banditto.core.errors import BandittoError, ConflictError, InvalidArgument
-from banditto.core.exact import integer
+from banditto.core.exact import integer, real
 from banditto.core.protocol import Protocol
 from banditto.live.answers import Answer, ExperimentStatus, Pending, Told
-from banditto.live.checks import LONGEST_TEXT, checked_name, checked_text, moment_before, plain
-from banditto.live.connecting import StoreError
-from banditto.live.course import Course, Stage
-from banditto.live.progress import Progress, Ticket
+from banditto.live.event_log import Row
+from banditto.live.fold import Course, Stage, Standing, Ticket
 from banditto.live.registration import Registration, registered
-from banditto.live.rows import Reading, Row, Writing, now
-from banditto.live.steps import Step
-from banditto.live.store import NoStore, Store
-from banditto.live.totals import Totals
+from banditto.live.sql import Reading, Writing, now
+from banditto.live.store import NoStore, Store, StoreError
+from banditto.live.transaction import Totals, Transaction
 from banditto.version import __version__
 
 T = TypeVar("T")
 MOST_TICKETS = 10_000
+LONGEST_NAME = 100
+LONGEST_TEXT = 2000
 SOFTWARE = {"banditto": __version__, "numpy": np.__version__, "python": platform.python_version()}
 
 
-class Seen(NamedTuple):
-    """What this process has met last: hashes, since a store that was restored may come to the same numbers again."""
+class Bookmark(NamedTuple):
+    """Where this process has read to: hashes, since a store that was restored may come to the same numbers again."""
 
     head: str
     decision: str  # the hash of the last one; empty before the first
@@ -46,13 +45,13 @@ class Seen(NamedTuple):
 
 
 class Experiment(AbstractContextManager["Experiment"]):
-    """A live run. Any number of processes may open the same one."""
+    """Runs a policy live: asks it for arms, tells it rewards. Any number of processes may open the same experiment."""
 
     def __init__(self, store: Store, name: str, registration: Registration) -> None:
         self.name, self.registration = name, registration
         self._store = store
         self._course = Course(registration)
-        self._seen = Seen("", "", self._course.start())
+        self._bookmark = Bookmark("", "", self._course.start())
 
     # -- opening -------------------------------------------------------------------------------------------------------
 
@@ -64,9 +63,9 @@ class Experiment(AbstractContextManager["Experiment"]):
         made = cls(store, name, registration)
         text, digest = registration.to_json(), registration.digest
         content = {"registration": json.loads(text), "digest": digest, "name": name}
-        progress, moment = Progress.start(made._seen.stage).to_json(), now()
+        standing, moment = Standing.start(made._bookmark.stage).to_json(), now()
         try:
-            store.write(lambda tx: tx.create(name, text, digest, content, progress, moment))
+            store.write(lambda rows: rows.create(name, text, digest, content, standing, moment))
         except BaseException:
             store.close()
             raise
@@ -118,73 +117,74 @@ class Experiment(AbstractContextManager["Experiment"]):
     # -- steps ---------------------------------------------------------------------------------------------------------
 
     def ask(self, n: int = 1, request_id: str | None = None) -> Answer:
-        """Up to `n` tickets of this batch. The same request id gets the same tickets, however often it is sent."""
+        """Hand out up to `n` tickets of this batch; the same request id gets the same ones, however often it comes."""
         n = integer(n, "n", 1, MOST_TICKETS)
         request = uuid.uuid4().hex if request_id is None else checked_text(request_id, "request_id", 200)
-        return self._write(lambda step: step.ask(n, request))
+        return self._write(lambda transaction: transaction.ask(n, request))
 
     def tell(self, ticket: str, reward: float) -> Told:
-        """A ticket's reward. The same value again changes nothing, another one is a conflict."""
+        """Record a ticket's reward. The same value again changes nothing, another one is a conflict."""
         return self.tell_many([(ticket, reward)])[0]
 
     def tell_many(self, rewards: Iterable[tuple[str, float]]) -> list[Told]:
-        """Several rewards, all of them or none."""
-        pairs = [(ticket, self.registration.rewards.checked(plain(reward))) for ticket, reward in rewards]
-        return self._write(lambda step: step.tell(pairs)) if pairs else []
+        """Record several rewards, all of them or none; what became of each comes back."""
+        pairs = [(ticket, self.registration.rewards.checked(reward)) for ticket, reward in rewards]
+        return self._write(lambda transaction: transaction.tell(pairs)) if pairs else []
 
     def tell_totals(self, batch: int, totals: Totals) -> Told:
-        """A whole batch as (count, total) for each arm that was planned, for teams that add up elsewhere."""
+        """Record a whole batch as (count, total) for each arm that was planned, for teams that add up elsewhere."""
         batch = integer(batch, "batch", 1, 10**6)
-        return self._write(lambda step: step.tell_totals(batch, totals))
+        return self._write(lambda transaction: transaction.tell_totals(batch, totals))
 
     def correct(self, ticket: str, reward: float, reason: str) -> Told:
         """Replace a reward that was wrong, until its batch is decided; who reads the log sees both and the reason."""
-        value = self.registration.rewards.checked(plain(reward))
+        value = self.registration.rewards.checked(reward)
         why = checked_text(reason, "reason", LONGEST_TEXT)
-        return self._write(lambda step: step.correct(ticket, value, why))
+        return self._write(lambda transaction: transaction.correct(ticket, value, why))
 
     def missing(self, ticket: str, reason: str) -> Told:
         """Say that a reward will not come: its slot is handed out again, so that the plan is kept exactly."""
         why = checked_text(reason, "reason", LONGEST_TEXT)
-        return self._write(lambda step: step.missing(ticket, why))
+        return self._write(lambda transaction: transaction.missing(ticket, why))
 
     def stop(self, reason: str) -> Told:
         """End the experiment before its horizon. Rewards of tickets that are out are still recorded."""
         why = checked_text(reason, "reason", LONGEST_TEXT)
-        return self._write(lambda step: step.stop(why))
+        return self._write(lambda transaction: transaction.stop(why))
 
     # -- looking -------------------------------------------------------------------------------------------------------
 
     def status(self) -> ExperimentStatus:
-        """Where it stands."""
+        """Look up where the experiment stands."""
         names = self.registration.arm_names
-        row, progress, counts = self._store.read(self._look)
-        planned = [(names[arm], arm, pulls) for arm, pulls in enumerate(progress.stage.pulls) if pulls]
+        row, standing, counts = self._store.read(self._look)
+        planned = [(names[arm], arm, pulls) for arm, pulls in enumerate(standing.stage.pulls) if pulls]
         return ExperimentStatus(
             name=self.name,
-            state=progress.status,
+            state=standing.status,
             digest=row["digest"],
             head=row["head"],
             events=row["events"],
-            batch=progress.stage.batch,
+            batch=standing.stage.batch,
             horizon=self._course.horizon,
-            spent=progress.stage.spent,
+            spent=standing.stage.spent,
             plan={name: pulls for name, _, pulls in planned},
-            told={name: progress.counts[arm] for name, arm, _ in planned},
-            issued=progress.issued,
+            told={name: standing.counts[arm] for name, arm, _ in planned},
+            issued=standing.issued,
             tickets={state: counts.get(state, 0) for state in ("open", "told", "missing", "late")},
             registered=row["created"],
         )
 
-    def _look(self, view: Reading) -> tuple[Row, Progress, dict[str, int]]:
+    def _look(self, view: Reading) -> tuple[Row, Standing, dict[str, int]]:
+        """Look up the experiment's row, where it stands, and how many tickets are in which state."""
         row = view.find(self.name)
         if row is None:
             raise ConflictError(f"experiment {self.name} is gone")
-        progress, self._seen = self._progress(view, row)
-        return row, progress, view.count_tickets(row["id"])
+        standing, self._bookmark = self._standing(view, row)
+        return row, standing, view.count_tickets(row["id"])
 
     def pending(self, older_than: float | timedelta | None = None, most: int = 1000) -> list[Pending]:
-        """Tickets without a reward, the oldest first; with `older_than` those that have waited so many seconds."""
+        """List tickets without a reward, the oldest first; with `older_than` those that have waited so many seconds."""
         before = None if older_than is None else moment_before(older_than)
         limit = integer(most, "most", 1, 10**6)
 
@@ -202,36 +202,40 @@ class Experiment(AbstractContextManager["Experiment"]):
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
-    def _write(self, act: Callable[[Step], T]) -> T:
-        answer, self._seen = self._store.write(lambda tx: self._stepped(tx, act))
+    def _write(self, act: Callable[[Transaction], T]) -> T:
+        """Take a step in a transaction of its own; its answer comes back."""
+        answer, self._bookmark = self._store.write(lambda rows: self._stepped(rows, act))
         return answer
 
-    def _stepped(self, tx: Writing, act: Callable[[Step], T]) -> tuple[T, Seen]:
-        row = tx.locked(self.name)
+    def _stepped(self, rows: Writing, act: Callable[[Transaction], T]) -> tuple[T, Bookmark]:
+        """Lock the experiment and take a step; its answer comes back, and where the log has come to."""
+        row = rows.locked(self.name)
         if row is None or row["digest"] != self.registration.digest:
             raise ConflictError(f"experiment {self.name} is gone, or another one has its name")
-        progress, seen = self._progress(tx, row)
-        step = Step(tx, row, progress, self.registration, self._course)
+        standing, before = self._standing(rows, row)
+        transaction = Transaction(rows, row, standing, self._course)
         software = json.dumps(SOFTWARE)
         if row["software"] != software:
-            step.written_by(software, SOFTWARE)
-        answer = act(step)
-        stage = step.progress.stage
-        return answer, Seen(step.head, seen.decision if stage is seen.stage else step.head, stage)
+            transaction.written_by(software, SOFTWARE)
+        answer = act(transaction)
+        head, stage = transaction.head, transaction.standing.stage
+        return answer, Bookmark(head, before.decision if stage is before.stage else head, stage)
 
-    def _progress(self, view: Reading, row: Row) -> tuple[Progress, Seen]:
-        seen = self._seen  # looked at once: threads may share this object
-        if row["head"] != seen.head:
-            last, stage = view.last_decision(row["id"]), seen.stage
-            if last != seen.decision:
+    def _standing(self, view: Reading, row: Row) -> tuple[Standing, Bookmark]:
+        """Find where the experiment stands; decisions are taken again only if others have written them."""
+        known = self._bookmark  # looked at once: threads may share this object
+        if row["head"] != known.head:
+            last, stage = view.last_decision(row["id"]), known.stage
+            if last != known.decision:
                 stage = self._course.start()
                 for event in view.decisions(row["id"]):  # of other processes, or of an earlier life of this one
                     stage = self._course.after(stage, [float.fromhex(total) for total in event.content["totals"]])
-            seen = Seen(row["head"], last, stage)
-        return Progress.from_dict(json.loads(row["progress"]), seen.stage), seen
+            known = Bookmark(row["head"], last, stage)
+        return Standing.from_json(row["progress"], known.stage), known
 
 
 def _registered(text: str, name: str) -> Registration:
+    """Read the registration that the store keeps."""
     try:
         return Registration.from_json(text)
     except (BandittoError, ValueError, TypeError, KeyError) as error:
@@ -239,9 +243,36 @@ def _registered(text: str, name: str) -> Registration:
 
 
 def _runnable(registration: Registration) -> Registration:
-    """One whose decisions this version of the software takes as they were taken before."""
+    """Refuse a registration whose decisions this version of the software does not take as they were taken before."""
     try:
         registration.policy()
     except InvalidArgument as error:
         raise ConflictError(f"this experiment cannot go on with banditto {__version__}: {error}") from None
     return registration
+
+
+def checked_name(name: object) -> str:
+    """Check the name of an experiment, which comes back: it stands in URLs after # and in file names."""
+    allowed = f"1 to {LONGEST_NAME} letters, digits, hyphens, dots and underscores, not - or . first"
+    if not isinstance(name, str) or not 1 <= len(name) <= LONGEST_NAME:
+        raise InvalidArgument("name", name, allowed)
+    if name[0] in "-." or not all(letter.isascii() and (letter.isalnum() or letter in "-._") for letter in name):
+        raise InvalidArgument("name", name, allowed)
+    return name
+
+
+def checked_text(text: object, argument: str, longest: int) -> str:
+    """Check text that somebody wrote, such as a reason; it comes back."""
+    # neither NUL nor half of a surrogate pair, which databases do not take
+    odd = not isinstance(text, str) or any(letter == "\0" or "\ud800" <= letter <= "\udfff" for letter in text)
+    if odd or not isinstance(text, str) or not text.strip() or len(text) > longest:
+        raise InvalidArgument(argument, text, f"text of 1 to {longest} characters")
+    return text
+
+
+def moment_before(age: float | timedelta) -> str:
+    """Find the time so many seconds ago, as it stands in the store."""
+    seconds = age.total_seconds() if isinstance(age, timedelta) else real(age, "older_than", "seconds")
+    if not 0 <= seconds <= 1e9:
+        raise InvalidArgument("older_than", age, "from 0 to 1e9 seconds")
+    return (datetime.now(UTC) - timedelta(seconds=seconds)).isoformat(timespec="microseconds")

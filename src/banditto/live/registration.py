@@ -1,26 +1,107 @@
-"""A registration: what is fixed before the first user, with the digest that stands in every export."""
+"""A registration: what is fixed before the first user, with the digest that stands in every export.
+
+It also says what a reward may be: a float in the declared range. Sums are exact fractions, rounded once when a batch is
+complete: the order in which rewards arrive, corrections and the number of workers leave no trace in them.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from banditto.core.digest import canonical_json, sha256_of
 from banditto.core.errors import InvalidArgument
 from banditto.core.protocol import Protocol, fraction, from_fraction
-from banditto.live.amounts import RewardRange
-from banditto.live.ordering import ORDER_RULE
+from banditto.live.order import ORDER_RULE
 from banditto.policies.catalogue import policy_of, rewards_of
 from banditto.policies.policy import PlacedPolicy, Policy
 
 SCHEMA_VERSION = 1
 LONGEST_NAME = 200
 _KEYS = {"schema_version", "order", "protocol", "arm_names", "rewards"}
+_LARGEST = sys.float_info.max
+_LONGEST_BITS = 4096  # of a denominator; those of floats have at most 1075
+
+
+def plain(value: object) -> object:
+    """Turn one of NumPy's numbers into Python's; anything else comes back as it is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewardRange:
+    """Says what a reward may be; policies for bounded rewards see (reward - low) / (high - low)."""
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+                raise InvalidArgument("rewards", value, "two numbers, such as 0,1")
+            object.__setattr__(self, name, float(value))
+        if not self.low < self.high:
+            raise InvalidArgument(
+                "rewards", f"{self.low:g} to {self.high:g}", "a range whose low end is below its high end"
+            )
+        if math.isinf(self.low) != math.isinf(self.high):
+            raise InvalidArgument("rewards", f"{self.low:g} to {self.high:g}", "both ends finite, or none")
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the range has ends."""
+        return math.isfinite(self.low)
+
+    def checked(self, reward: object) -> float:
+        """Check one reward, Python's number or NumPy's; the float that it is comes back, or an error is raised."""
+        given = plain(reward)
+        if isinstance(given, bool) or not isinstance(given, int | float):
+            raise InvalidArgument("reward", given, self.text())
+        try:
+            value = float(given)
+        except OverflowError:
+            value = math.inf
+        if not (math.isfinite(value) and self.low <= value <= self.high):
+            raise InvalidArgument("reward", given, self.text())
+        return value + 0.0  # -0.0 is 0.0: databases do not agree on whether there are two
+
+    def checked_sum(self, total: object, count: int) -> Fraction:
+        """Check a sum of `count` rewards; it comes back exactly, or an error is raised if no rewards add up to it."""
+        allowed = "a finite number"
+        if isinstance(total, bool) or not isinstance(total, int | float | Fraction):
+            raise InvalidArgument("total", total, allowed)
+        if isinstance(total, float) and not math.isfinite(total):
+            raise InvalidArgument("total", total, allowed)
+        if isinstance(total, Fraction) and total.denominator.bit_length() > _LONGEST_BITS:
+            raise InvalidArgument("total", "a fraction that is too long to be written out", allowed)
+        value = Fraction(total)
+        if self.bounded and not count * Fraction(self.low) <= value <= count * Fraction(self.high):
+            raise InvalidArgument("total", total, f"the sum of {count} rewards, each {self.text()}")
+        if not count and value:
+            raise InvalidArgument("total", total, "0, the sum of no rewards")
+        if abs(value) > Fraction(_LARGEST):
+            raise InvalidArgument("total", total, allowed)
+        return value
+
+    def text(self) -> str:
+        """Say in words what a reward may be."""
+        return f"a number from {self.low:g} to {self.high:g}" if self.bounded else "a finite number"
+
+    def scaled(self, total: Fraction, count: int) -> float:
+        """Scale the total of `count` rewards to [0, 1] for each; what comes back was rounded once."""
+        if not self.bounded:
+            return float(total)
+        low, high = Fraction(self.low), Fraction(self.high)
+        return float((total - count * low) / (high - low))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +135,7 @@ class Registration:
         arm_names: Sequence[str] | None = None,
         rewards: tuple[float, float] | None = None,
     ) -> Registration:
-        """A registration that can be run live; arms without names are called by their numbers, from 0.
+        """Make a registration that can be run live; arms without names are called by their numbers, from 0.
 
         `rewards` are the ends of what a reward may be: 0 and 1 unless others are given, none for a policy that was made
         for rewards without ends. A policy made for bounded rewards sees (reward - low) / (high - low); for another one,
@@ -68,7 +149,7 @@ class Registration:
         return sha256_of(self.to_json())
 
     def policy(self) -> Policy[Any]:
-        """The policy that decides."""
+        """Build the policy that decides; a policy that cannot be run live is refused."""
         found = policy_of(self.protocol)
         if not isinstance(found, Policy):
             raise InvalidArgument("protocol", self.protocol.policy, "a replicable policy, which decides in batches")
@@ -85,7 +166,7 @@ class Registration:
         return rewards_of(policy_of(self.protocol)).kind == "bounded"
 
     def total(self, exact: Fraction, count: int) -> float:
-        """The total of `count` rewards in the policy's units, rounded once."""
+        """Turn the exact total of `count` rewards into the policy's units; what comes back was rounded once."""
         try:
             return self.rewards.scaled(exact, count) if self.scales else float(exact)
         except OverflowError:
@@ -93,7 +174,7 @@ class Registration:
             raise InvalidArgument("reward", given, "rewards whose sum is a finite number") from None
 
     def to_json(self) -> str:
-        """The canonical JSON: what the digest is taken of."""
+        """Write the canonical JSON: what the digest is taken of, and what the store keeps."""
         content = {
             "schema_version": SCHEMA_VERSION,
             "order": ORDER_RULE,
@@ -105,7 +186,7 @@ class Registration:
 
     @classmethod
     def from_json(cls, text: str) -> Registration:
-        """What `to_json` wrote."""
+        """Read what `to_json` wrote; the same registration comes back."""
         content = json.loads(text)
         if not isinstance(content, dict) or set(content) != _KEYS:
             raise InvalidArgument("registration", text, f"an object with {', '.join(sorted(_KEYS))}")
@@ -123,7 +204,7 @@ class Registration:
 def registered(
     protocol: Protocol, arm_names: Sequence[str] | None = None, rewards: tuple[float, float] | None = None
 ) -> Registration:
-    """A checked registration; arms without names are called by their numbers, from 0, as everywhere else."""
+    """Make a checked registration; arms without names are called by their numbers, from 0, as everywhere else."""
     names = [str(arm) for arm in range(protocol.arms)] if arm_names is None else arm_names
     if isinstance(names, str):
         raise InvalidArgument("arm_names", names, "a list of names")

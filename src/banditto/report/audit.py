@@ -11,14 +11,12 @@ from collections import Counter
 from collections.abc import Sequence
 
 from banditto.core.text import short
-from banditto.live.amounts import read
-from banditto.live.events import Event
-from banditto.live.exporting import Log
-from banditto.live.progress import Ticket
+from banditto.live.event_log import Decision, Event
+from banditto.live.export import EventLog
+from banditto.live.fold import Ticket, exact_sum
 from banditto.live.registration import Registration
-from banditto.live.replay import Decision
-from banditto.live.replication import behind
-from banditto.live.verification import Verification
+from banditto.live.replicate import grounds_of
+from banditto.live.verify import Verification
 from banditto.policies.policy import PlacedPolicy
 from banditto.report import page
 
@@ -33,7 +31,7 @@ _OPEN_ITEMS = (
 _RULES = ("rule", "end", "final batch", "final choice")  # what policies say of their decisions
 
 
-def audit_page(log: Log) -> str:
+def audit_page(log: EventLog) -> str:
     """The report, from the log as far as it verifies."""
     found = log.verification
     events = log.events if found.event is None else log.events[: found.event - 1]
@@ -128,7 +126,7 @@ def _adaptations(found: Verification, registration: Registration) -> list[str]:
         own = "This policy compares least-squares values, of all arms' rewards; the means here are each arm's own."
         parts.append(page.paragraph(own, "soft"))
     for place, decision in enumerate(found.decisions):
-        numbers = behind(registration, found.decisions[: place + 1])
+        numbers = grounds_of(registration, found.decisions[: place + 1])
         rows = [
             (
                 names[arm],
@@ -201,7 +199,7 @@ def _outcomes(events: Sequence[Event], registration: Registration) -> list[str]:
     rows = []
     for arm, name in enumerate(registration.arm_names):
         count = sum(content["counts"][arm] for content in decided)
-        total = sum(read(content["sums"][arm]) for content in decided)
+        total = sum(exact_sum(content["sums"][arm]) for content in decided)
         rows.append((name, f"{count:,}", short(float(total / count)) if count else ""))
     note = (
         "Of complete batches, in the rewards' own units. An arm that looks worse than it is gets dropped and cannot"

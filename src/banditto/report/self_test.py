@@ -77,7 +77,7 @@ def _store(url: str) -> tuple[bool, str]:
     if find_spec("sqlalchemy") is None:
         return False, "SQLAlchemy is not installed: pip install 'banditto[live]'"
     from banditto.live.store import NoStore, Store
-    from banditto.live.verification import verify
+    from banditto.live.verify import verify
 
     store = Store(url)
     try:

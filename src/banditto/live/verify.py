@@ -1,4 +1,4 @@
-"""`verify`: replay an experiment's log, and compare the tables beside it with what the replay adds up to."""
+"""`verify`: fold an experiment's log again, and compare the tables beside it with what the events add up to."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 from banditto.core.errors import InvalidArgument
 from banditto.engine.blocks import Progress
-from banditto.live.progress import LogError, Ticket
-from banditto.live.replay import Decision, Replay, replayed
-from banditto.live.rows import Reading, Row, unknown
+from banditto.live.event_log import Decision, FoldedLog, Row, folded
+from banditto.live.fold import LogError, Ticket
+from banditto.live.sql import Reading
 from banditto.live.store import Store
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verification:
-    """What a replay found."""
+    """What `verify` found."""
 
     name: str
     digest: str
@@ -33,7 +33,7 @@ class Verification:
         return self.problem is None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Give the content as plain data; of the decisions, how many there are."""
         return {
             "name": self.name,
             "digest": self.digest,
@@ -47,36 +47,36 @@ class Verification:
 
 
 def verify(url: str, name: str, expect: str | None = None, *, progress: Progress | None = None) -> Verification:
-    """Replay an experiment; `expect` is the head that a receipt or an export gave."""
+    """Check an experiment's log from its first event to its last; what was found comes back, good or bad.
+
+    Args:
+        url: the store, such as sqlite:///trial.db.
+        name: the experiment.
+        expect: the head that a receipt or an export gave; the log must still contain it.
+        progress: called with the number of events that were read, and how many there are.
+    """
     if expect is not None:
         given, expect = expect, expect.strip().lower() if isinstance(expect, str) else ""
         if not re.fullmatch("[0-9a-f]{64}", expect):
             raise InvalidArgument("expect", given, "a head: 64 hexadecimal digits")
-    store = Store(url)
-    try:
+    with Store(url) as store:
         return store.read(lambda view: verified(view, name, expect, progress))
-    finally:
-        store.close()
 
 
 def verified(view: Reading, name: str, expect: str | None = None, progress: Progress | None = None) -> Verification:
-    """The same inside a transaction, for those who go on to read what was verified."""
-    row = view.find(name)
-    if row is None:
-        raise unknown(name, view)
-    replay: Replay | None = None
+    """Do the same inside a transaction, for those who go on to read what was verified."""
+    row = view.known(name)
+    fold: FoldedLog | None = None
     problem: str | None = None
     number: int | None = None
-    heads: set[str] = set()
+    met = expect is None
     try:
-        for event, after in replayed(view, row, progress):
-            replay = after
-            if event.hash == expect:
-                heads.add(event.hash)
-        if replay is None:
-            raise LogError("the log is empty", 1)
-        problem = _beside(view, row, replay)
-        if problem is None and expect is not None and not heads:
+        for event, after in folded(view.events(row["id"], progress=progress, of=row["events"]), row):
+            fold = after
+            met = met or event.hash == expect
+        if fold is not None:
+            problem = _difference(view, row, fold)
+        if problem is None and not met:
             problem = "the head of the receipt is not in the log: it was written anew, or is of another run"
     except LogError as error:
         problem, number = error.problem, error.number
@@ -87,24 +87,24 @@ def verified(view: Reading, name: str, expect: str | None = None, progress: Prog
         head=row["head"],
         problem=problem,
         event=number,
-        decisions=() if replay is None else tuple(replay.decisions),
+        decisions=() if fold is None else tuple(fold.decisions),
     )
 
 
-def _beside(view: Reading, row: Row, replay: Replay) -> str | None:
-    """What the tables beside the log have to say; None if it is the same."""
-    if row["progress"] != replay.progress.to_json():
+def _difference(view: Reading, row: Row, fold: FoldedLog) -> str | None:
+    """Compare the tables beside the log with the fold; the first difference comes back in words, None without one."""
+    if row["progress"] != fold.standing.to_json():
         return "the experiment's row has another progress than its log"
-    if row["software"] != (json.dumps(replay.versions) if replay.versions else ""):
+    if row["software"] != (json.dumps(fold.versions) if fold.versions else ""):
         return "the experiment's row has other versions of the software than its log"
-    if view.all_requests(row["id"]) != replay.requests:
+    if view.all_requests(row["id"]) != fold.requests:
         return "the table of requests has others than the log"
     seen = 0
     for line in view.all_tickets(row["id"]):
         seen += 1
         ticket = Ticket(line["batch"], line["position"], line["attempt"])
-        if replay.tickets.get(ticket) != (line["status"], line["arm"], line["reward"], line["issued"]):
+        if fold.tickets.get(ticket) != (line["status"], line["arm"], line["reward"], line["issued"]):
             return f"the table of tickets has another {ticket.id} than the log"
-    if seen != len(replay.tickets):
+    if seen != len(fold.tickets):
         return "the table of tickets lacks some that are in the log"
     return None

@@ -1,27 +1,29 @@
-"""A replay: an experiment's log applied to its protocol alone, event by event, up to the first that does not follow.
+"""The event log: what happened, in order, each event bound to all before it by a hash; and the log folded again.
 
-Checked: the hash chain and its head; that tickets are those that the protocol hands out, in order; that each reward is
-for a ticket that waits for one; and that decisions are the policy's on exactly these rewards.
+The hash of event n is the sha256 of the hash of event n - 1, the number n, the kind, the time and the body, with line
+feeds between them, which none of them contains. Whoever knows the last hash can tell whether anything before it was
+changed.
+
+`folded` applies a log to its protocol alone, event by event, up to the first that does not follow. Checked: the hash
+chain and its head; that tickets are those that the protocol hands out, in order; that each reward is for a ticket that
+waits for one; and that decisions are the policy's on exactly these rewards.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
-from banditto.core.digest import canonical_json
+from banditto.core.digest import canonical_json, sha256_of
 from banditto.core.errors import BandittoError
-from banditto.core.protocol import fraction
-from banditto.engine.blocks import Progress as Shown
-from banditto.live.amounts import read, written
-from banditto.live.course import Course
-from banditto.live.events import FIRST_HASH, Event, chained
-from banditto.live.progress import LogError, Progress, Ticket
+from banditto.live.fold import Course, LogError, Standing, Ticket, exact_sum
 from banditto.live.registration import Registration
-from banditto.live.rows import Reading, Row
 
+Kind = Literal["init", "software", "ask", "tell", "late", "correct", "missing", "totals", "decide", "stop"]
+Row = Mapping[Any, Any]  # a line of a table, by the names of its columns
+FIRST_HASH = "0" * 64
 # What reading a body raises that somebody has written anew, with hashes that fit.
 _SHAPES = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 _KEYS = {
@@ -37,6 +39,34 @@ _KEYS = {
 }
 
 
+class Event(NamedTuple):
+    """One line of the log."""
+
+    number: int  # from 1
+    kind: str
+    time: str  # UTC, ISO 8601
+    body: str  # canonical JSON
+    hash: str
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """The body, parsed."""
+        parsed: dict[str, Any] = json.loads(self.body)
+        return parsed
+
+
+def chained(previous: str, number: int, kind: str, time: str, body: str) -> str:
+    """Hash an event together with the hash of the one before it; 64 hexadecimal digits come back."""
+    # FROZEN(v1): the heads of receipts and exports end chains of these hashes
+    return sha256_of("\n".join((previous, str(number), kind, time, body)))
+
+
+def following(previous: str, number: int, kind: Kind, time: str, content: Mapping[str, Any]) -> Event:
+    """Make the event that follows the one with the hash `previous`."""
+    body = canonical_json(content)
+    return Event(number, kind, time, body, chained(previous, number, kind, time, body))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Decision:
     """What was decided after a batch."""
@@ -49,27 +79,27 @@ class Decision:
     time: str
 
 
-class Replay:
-    """The fold with all that `verify` must remember: every ticket and its reward."""
+class FoldedLog:
+    """Folds a log again, with all that `verify` must remember: every ticket and its reward, requests, decisions."""
 
     def __init__(self, registration: Registration) -> None:
         self.registration = registration
-        self.course = Course(registration)
-        self.progress = Progress.start(self.course.start())
+        self._course = Course(registration)
+        self.standing = Standing.start(self._course.start())
         self.tickets: dict[Ticket, tuple[str, int, float | None, str]] = {}  # status, arm, reward, issued
         self.requests: dict[str, int] = {}
         self.versions: dict[str, str] = {}  # of the software that wrote last
         self.decisions: list[Decision] = []
 
     def apply(self, event: Event) -> None:
-        """One event; `LogError` if it does not follow."""
+        """Apply one event; raise `LogError` if it does not follow from those before it."""
         content = event.content
         if event.kind not in _KEYS or set(content) != _KEYS[event.kind]:
             raise LogError("a body of another shape")
         if not isinstance(content.get("reason", ""), str):
             raise LogError("a reason that is no text")
-        due = self.progress.complete and self.progress.status == "running"
-        if due != (event.kind == "decide"):
+        if self.standing.due != (event.kind == "decide"):
+            due = self.standing.due
             raise LogError("a decision that was due is not here" if due else "a decision before the last reward")
         getattr(self, f"_{event.kind}")(event, content)
 
@@ -78,9 +108,9 @@ class Replay:
 
     def _ask(self, event: Event, content: Mapping[str, Any]) -> None:
         slots = [(Ticket(content["batch"], position, attempt), arm) for position, attempt, arm in content["slots"]]
-        if self.progress.slots(len(slots)) != slots or content["request"] in self.requests:
+        possible = 0 < len(slots) <= self.standing.free and content["request"] not in self.requests
+        if not possible or self.standing.hand_out(len(slots)) != slots:
             raise LogError("tickets that were not the next ones")
-        self.progress.ask([ticket for ticket, _ in slots])
         self.requests[content["request"]] = event.number
         for ticket, arm in slots:
             self.tickets[ticket] = ("open", arm, None, event.time)
@@ -88,7 +118,7 @@ class Replay:
     def _tell(self, event: Event, content: Mapping[str, Any]) -> None:
         for *place, reward in content["rewards"]:
             ticket = self._of(place, "open")
-            self.progress.tell(ticket, self._checked(reward))
+            self.standing.tell(ticket, self._checked(reward))
             self._set(ticket, "told", reward)
 
     def _late(self, event: Event, content: Mapping[str, Any]) -> None:
@@ -99,52 +129,44 @@ class Replay:
         ticket = self._of(content["ticket"], "told")
         if self.tickets[ticket][2] != content["before"]:
             raise LogError("a correction of a reward that was not there")
-        self.progress.correct(ticket, content["before"], self._checked(content["after"]))
+        self.standing.correct(ticket, content["before"], self._checked(content["after"]))
         self._set(ticket, "told", content["after"])
 
     def _missing(self, event: Event, content: Mapping[str, Any]) -> None:
         ticket = self._of(content["ticket"], "open")
-        self.progress.missing(ticket)
+        self.standing.missing(ticket)
         self._set(ticket, "missing", None)
 
     def _totals(self, event: Event, content: Mapping[str, Any]) -> None:
-        if content["batch"] != self.progress.stage.batch:
+        if content["batch"] != self.standing.stage.batch:
             raise LogError("totals of another batch")
-        ends, sums = self.registration.rewards, [read(text) for text in content["sums"]]
+        ends, sums = self.registration.rewards, [exact_sum(text) for text in content["sums"]]
         sums = [ends.checked_sum(total, count) for total, count in zip(sums, content["counts"], strict=True)]
-        self.progress.aggregate(content["counts"], sums)
+        self.standing.aggregate(content["counts"], sums)
 
     def _decide(self, event: Event, content: Mapping[str, Any]) -> None:
-        before = self.progress
-        totals = before.totals(self.registration)
-        self.progress = before.decide(self.course, self.registration)
-        expected = {
-            "batch": before.stage.batch,
-            "counts": before.counts,
-            "sums": [written(total) for total in before.sums],
-            "totals": [fraction(total) for total in totals],
-            "next": list(self.progress.stage.pulls),
-        }
+        expected, self.standing = self.standing.decide(self._course)
         if content != expected:
             wrong = next(name for name in expected if content.get(name) != expected[name])
             raise LogError(f"a decision that the policy does not take ({wrong})")
         self.decisions.append(
             Decision(
-                batch=before.stage.batch,
-                counts=tuple(before.counts),
-                totals=tuple(totals),
-                next_pulls=self.progress.stage.pulls,
+                batch=expected["batch"],
+                counts=tuple(expected["counts"]),
+                totals=tuple(float.fromhex(total) for total in expected["totals"]),
+                next_pulls=self.standing.stage.pulls,
                 event=event.number,
                 time=event.time,
             )
         )
 
     def _stop(self, event: Event, content: Mapping[str, Any]) -> None:
-        if self.progress.status != "running":
+        if self.standing.status != "running":
             raise LogError("a stop after the end")
-        self.progress.status = "stopped"
+        self.standing.status = "stopped"
 
     def _of(self, place: list[int], status: str) -> Ticket:
+        """Find a ticket that must have this status."""
         ticket = Ticket(*place)
         if ticket not in self.tickets or self.tickets[ticket][0] != status:
             raise LogError(f"ticket {ticket.id} is not {status}")
@@ -161,11 +183,15 @@ class Replay:
             raise LogError(str(error)) from None
 
 
-def replayed(view: Reading, row: Row, progress: Shown | None = None) -> Iterator[tuple[Event, Replay]]:
-    """Each event and the replay after it; raises `LogError` with the event's number."""
+def folded(events: Iterable[Event], row: Row) -> Iterator[tuple[Event, FoldedLog]]:
+    """Fold the log of an experiment's row; yield each event and the fold after it.
+
+    `LogError` is raised, with the event's number, at the first event that does not follow, and if the log is empty or
+    does not end where the row says.
+    """
     previous, expected = FIRST_HASH, 0
-    replay: Replay | None = None
-    for event in view.events(row["id"], progress=progress, of=row["events"]):
+    fold: FoldedLog | None = None
+    for event in events:
         expected += 1
         try:
             if event.number != expected:
@@ -176,21 +202,24 @@ def replayed(view: Reading, row: Row, progress: Shown | None = None) -> Iterator
                 raise LogError("a body that is not as banditto writes it")
             if (event.kind == "init") != (expected == 1):
                 raise LogError("a log has one beginning")
-            if replay is None:
-                replay = _begun(event, row)
+            if fold is None:
+                fold = _begun(event, row)
             else:
-                replay.apply(event)
+                fold.apply(event)
         except LogError as error:
             raise LogError(str(error), expected) from None
         except (BandittoError, *_SHAPES) as error:
             raise LogError(f"a body of another shape ({type(error).__name__})", expected) from None
         previous = event.hash
-        yield event, replay
+        yield event, fold
     if expected != row["events"] or previous != row["head"]:
         raise LogError(f"the log ends at event {expected}, and {row['events']} were written", expected + 1)
+    if fold is None:
+        raise LogError("the log is empty", 1)
 
 
-def _begun(event: Event, row: Row) -> Replay:
+def _begun(event: Event, row: Row) -> FoldedLog:
+    """Begin a fold with the first event, which must be of the row's own registration."""
     content = event.content
     registration = Registration.from_json(json.dumps(content["registration"]))
     if registration.digest != content["digest"] or content["name"] != row["name"]:
@@ -199,4 +228,4 @@ def _begun(event: Event, row: Row) -> Replay:
         raise LogError("the experiment's row has another protocol")
     if event.time != row["created"]:
         raise LogError("the experiment's row has another time of registration")
-    return Replay(registration)
+    return FoldedLog(registration)

@@ -20,12 +20,13 @@ import numpy as np
 from banditto.chance.coins import Coins, philox_words
 from banditto.core.errors import InvalidArgument
 
+# FROZEN(v1): two labs hand out the same arms in the same order, and logs are verified by it
 ORDER_RULE = "permuted-blocks/1"
 _LONGEST_SHARE = 32  # slots of a block for each arm, where counts are far apart
 
 
 class BatchOrder:
-    """The order of one batch's slots; position 0 is the first."""
+    """Tells the arm of each slot of one batch; position 0 is the first slot."""
 
     def __init__(self, seed: int, batch: int, pulls: Sequence[int]) -> None:
         self._counts = [(arm, int(count)) for arm, count in enumerate(pulls) if count > 0]
@@ -39,7 +40,7 @@ class BatchOrder:
         self._block = lru_cache(maxsize=64)(self._permuted)
 
     def arm(self, position: int) -> int:
-        """The arm of a slot."""
+        """Find the arm of a slot from its position alone; what comes back is the arm's number, from 0."""
         if not 0 <= position < self.length:
             raise InvalidArgument("position", position, f"0 to {self.length - 1}")
         block = position * self._blocks // self.length
@@ -48,9 +49,11 @@ class BatchOrder:
         return self._block(block)[position - self._before(block)]
 
     def _before(self, block: int) -> int:
+        """Count the slots before a block."""
         return sum(block * count // self._blocks for _, count in self._counts)
 
     def _permuted(self, block: int) -> tuple[int, ...]:
+        """Permute the arms of a block by its own coins."""
         arms = [
             arm
             for arm, count in self._counts

@@ -1,12 +1,15 @@
-"""What one transaction can look up and write: every statement of SQL is here.
+"""The tables of a store, and what one transaction can look up in them and write to them: every statement is here.
 
 Events are the truth. Beside them stand, written in the same transaction, what they add up to: the number of events and
 the last hash, the progress, and the tickets, so that no step reads more than a few rows.
+
+Version 1 of the tables was the draft's. Version 2 finds decisions by an index: without it, a process that comes to a
+long log reads all of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,44 +18,133 @@ from sqlalchemy.exc import IntegrityError
 
 from banditto.core.errors import ConflictError, InvalidArgument
 from banditto.engine.blocks import Progress
-from banditto.live.events import FIRST_HASH, Event, Kind, following
-from banditto.live.progress import Ticket
-from banditto.live.tables import DECISIONS, EVENTS, EXPERIMENTS, OPEN, REQUESTS, TICKETS
+from banditto.live.event_log import FIRST_HASH, Event, Kind, Row, following
+from banditto.live.fold import Slot, Ticket
 
-Row = Mapping[Any, Any]  # a line of a table, by the names of its columns
+SCHEMA_VERSION = 2
 _CHUNK = 400  # rows of one statement: SQLite has a limit on what a statement may name
 
+metadata = sql.MetaData()
+_BIG = sql.BigInteger().with_variant(sql.Integer(), "sqlite")
 
-def unknown(name: str, view: Reading) -> InvalidArgument:
-    """There is no experiment of this name."""
-    return InvalidArgument("name", name, f"an experiment of this store: {', '.join(view.names()[:10]) or 'none yet'}")
+# the table by which a store is known
+SCHEMA = sql.Table("banditto_schema", metadata, sql.Column("version", sql.Integer, primary_key=True))
+
+EXPERIMENTS = sql.Table(
+    "banditto_experiment",
+    metadata,
+    sql.Column("id", sql.Integer, primary_key=True),
+    sql.Column("name", sql.Text, nullable=False, unique=True),
+    sql.Column("registration", sql.Text, nullable=False),
+    sql.Column("digest", sql.Text, nullable=False),
+    sql.Column("created", sql.Text, nullable=False),
+    sql.Column("software", sql.Text, nullable=False),  # of the last writer
+    sql.Column("events", _BIG, nullable=False),
+    sql.Column("head", sql.Text, nullable=False),  # the hash of the last event
+    sql.Column("progress", sql.Text, nullable=False),  # the standing: what the events add up to
+)
+
+EVENTS = sql.Table(
+    "banditto_event",
+    metadata,
+    sql.Column("experiment", sql.ForeignKey("banditto_experiment.id"), primary_key=True),
+    sql.Column("number", _BIG, primary_key=True, autoincrement=False),
+    sql.Column("kind", sql.Text, nullable=False),
+    sql.Column("time", sql.Text, nullable=False),
+    sql.Column("body", sql.Text, nullable=False),
+    sql.Column("hash", sql.Text, nullable=False),
+)
+_EVENT = (EVENTS.c.number, EVENTS.c.kind, EVENTS.c.time, EVENTS.c.body, EVENTS.c.hash)
+# as text, not as parameters: PostgreSQL uses a partial index only if it can see that a statement is about that part
+DECISIONS = EVENTS.c.kind == sql.literal_column("'decide'")
+_DECISION_INDEX = sql.Index(
+    "banditto_decision", EVENTS.c.experiment, EVENTS.c.number, sqlite_where=DECISIONS, postgresql_where=DECISIONS
+)
+
+TICKETS = sql.Table(
+    "banditto_ticket",
+    metadata,
+    sql.Column("experiment", sql.ForeignKey("banditto_experiment.id"), primary_key=True),
+    sql.Column("batch", sql.Integer, primary_key=True, autoincrement=False),
+    sql.Column("position", _BIG, primary_key=True, autoincrement=False),
+    sql.Column("attempt", sql.Integer, primary_key=True, autoincrement=False),
+    sql.Column("arm", sql.Integer, nullable=False),
+    sql.Column("issued", sql.Text, nullable=False),
+    sql.Column("status", sql.Text, nullable=False),  # open, told, missing, late
+    sql.Column("reward", sql.Double),
+)
+OPEN = TICKETS.c.status == sql.literal_column("'open'")
+sql.Index("banditto_open_ticket", TICKETS.c.experiment, TICKETS.c.issued, sqlite_where=OPEN, postgresql_where=OPEN)
+
+REQUESTS = sql.Table(
+    "banditto_request",
+    metadata,
+    sql.Column("experiment", sql.ForeignKey("banditto_experiment.id"), primary_key=True),
+    sql.Column("request", sql.Text, primary_key=True),
+    sql.Column("event", _BIG, nullable=False),
+)
+
+
+def make_tables(connection: sql.Connection) -> None:
+    """Make the tables of an empty store."""
+    metadata.create_all(connection)
+    connection.execute(SCHEMA.insert().values(version=SCHEMA_VERSION))
+
+
+def version_of(connection: sql.Connection) -> int | None:
+    """Look up the version of a store's tables; None comes back if there are none."""
+    if not sql.inspect(connection).has_table(SCHEMA.name):
+        return None
+    version: int = connection.execute(sql.select(SCHEMA.c.version)).scalar_one()
+    return version
+
+
+def upgrade(connection: sql.Connection, version: int) -> None:
+    """Bring tables of an older version to today's, step by step; events are never touched."""
+    for older in range(version, SCHEMA_VERSION):
+        _UPGRADES[older](connection)
+    connection.execute(SCHEMA.update().values(version=SCHEMA_VERSION))
+
+
+def _index_decisions(connection: sql.Connection) -> None:
+    _DECISION_INDEX.create(connection, checkfirst=True)
+
+
+_UPGRADES: dict[int, Callable[[sql.Connection], None]] = {1: _index_decisions}
 
 
 def now() -> str:
-    """UTC, to the microsecond."""
+    """Read the clock: UTC, to the microsecond, as it stands in the store."""
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
 class Reading:
-    """What can be looked up."""
+    """Looks up rows inside one transaction."""
 
     def __init__(self, connection: sql.Connection) -> None:
         self._connection = connection
 
     def names(self) -> list[str]:
-        """All experiments."""
+        """List the names of all experiments, the oldest first."""
         return list(self._connection.execute(sql.select(EXPERIMENTS.c.name).order_by(EXPERIMENTS.c.id)).scalars())
 
     def find(self, name: str) -> Row | None:
-        """An experiment's row."""
+        """Look up an experiment's row; None comes back if there is no such experiment."""
         return self._one(sql.select(EXPERIMENTS).where(EXPERIMENTS.c.name == name))
 
+    def known(self, name: str) -> Row:
+        """Look up the row of an experiment that must be there."""
+        row = self.find(name)
+        if row is None:
+            others = ", ".join(self.names()[:10])
+            raise InvalidArgument("name", name, f"an experiment of this store: {others or 'none yet'}")
+        return row
+
     def events(self, experiment: int, progress: Progress | None = None, of: int = 0) -> Iterator[Event]:
-        """The log in order, without holding all of it; `of` is how many there should be."""
+        """Yield the log in order, without holding all of it; `of` is how many events there should be."""
         after = 0
-        columns = (EVENTS.c.number, EVENTS.c.kind, EVENTS.c.time, EVENTS.c.body, EVENTS.c.hash)
         while True:
-            query = sql.select(*columns).where(EVENTS.c.experiment == experiment, EVENTS.c.number > after)
+            query = sql.select(*_EVENT).where(EVENTS.c.experiment == experiment, EVENTS.c.number > after)
             rows = self._connection.execute(query.order_by(EVENTS.c.number).limit(2000)).all()
             yield from (Event(*row) for row in rows)
             if not rows:
@@ -62,31 +154,29 @@ class Reading:
                 progress(min(after, of), of)
 
     def event(self, experiment: int, number: int) -> Event:
-        """One event."""
-        columns = (EVENTS.c.number, EVENTS.c.kind, EVENTS.c.time, EVENTS.c.body, EVENTS.c.hash)
-        query = sql.select(*columns).where(EVENTS.c.experiment == experiment, EVENTS.c.number == number)
+        """Look up one event by its number."""
+        query = sql.select(*_EVENT).where(EVENTS.c.experiment == experiment, EVENTS.c.number == number)
         return Event(*self._connection.execute(query).one())
 
     def decisions(self, experiment: int) -> list[Event]:
-        """The decisions so far: few."""
-        columns = (EVENTS.c.number, EVENTS.c.kind, EVENTS.c.time, EVENTS.c.body, EVENTS.c.hash)
-        query = sql.select(*columns).where(EVENTS.c.experiment == experiment, DECISIONS)
+        """List the decisions so far, in order; there are few."""
+        query = sql.select(*_EVENT).where(EVENTS.c.experiment == experiment, DECISIONS)
         return [Event(*row) for row in self._connection.execute(query.order_by(EVENTS.c.number))]
 
     def last_decision(self, experiment: int) -> str:
-        """The hash of the last decision; empty before the first."""
+        """Look up the hash of the last decision; empty text comes back before the first."""
         query = sql.select(EVENTS.c.hash).where(EVENTS.c.experiment == experiment, DECISIONS)
         found: str | None = self._connection.execute(query.order_by(EVENTS.c.number.desc()).limit(1)).scalar()
         return found or ""
 
     def request(self, experiment: int, request: str) -> int | None:
-        """The event that answered a request."""
+        """Look up the number of the event that answered a request; None comes back for a new request."""
         query = sql.select(REQUESTS.c.event).where(REQUESTS.c.experiment == experiment, REQUESTS.c.request == request)
         found: int | None = self._connection.execute(query).scalar()
         return found
 
     def tickets(self, experiment: int, wanted: Sequence[Ticket]) -> dict[Ticket, Row]:
-        """The rows of these tickets that exist."""
+        """Look up the rows of these tickets; those that do not exist are left out."""
         found: dict[Ticket, Row] = {}
         for batch in {ticket.batch for ticket in wanted}:
             positions = sorted({ticket.position for ticket in wanted if ticket.batch == batch})
@@ -101,7 +191,7 @@ class Reading:
         return found
 
     def open_tickets(self, experiment: int, before: str | None, most: int) -> list[Row]:
-        """Tickets without a reward, the oldest first."""
+        """List tickets without a reward, the oldest first; with `before`, those handed out before that time."""
         query = sql.select(TICKETS).where(TICKETS.c.experiment == experiment, OPEN)
         if before is not None:
             query = query.where(TICKETS.c.issued < before)
@@ -109,17 +199,17 @@ class Reading:
         return list(self._connection.execute(query).mappings())
 
     def count_tickets(self, experiment: int) -> dict[str, int]:
-        """How many tickets are open, told, missing and late."""
+        """Count the tickets that are open, told, missing and late."""
         query = sql.select(TICKETS.c.status, sql.func.count()).where(TICKETS.c.experiment == experiment)
         return {row[0]: row[1] for row in self._connection.execute(query.group_by(TICKETS.c.status))}
 
     def all_requests(self, experiment: int) -> dict[str, int]:
-        """Every request and the event that answered it."""
+        """Look up every request and the number of the event that answered it."""
         query = sql.select(REQUESTS.c.request, REQUESTS.c.event).where(REQUESTS.c.experiment == experiment)
         return {row[0]: row[1] for row in self._connection.execute(query)}
 
     def all_tickets(self, experiment: int) -> Iterator[Row]:
-        """Every ticket."""
+        """Yield every ticket's row, without holding all of them."""
         query = sql.select(TICKETS).where(TICKETS.c.experiment == experiment)
         with self._connection.execute(query.execution_options(yield_per=2000)) as rows:  # a cursor on the server
             yield from rows.mappings()
@@ -129,22 +219,21 @@ class Reading:
 
 
 class Writing(Reading):
-    """What can be written, by the one writer of the moment."""
+    """Writes rows inside one transaction, as the one writer of the moment."""
 
-    def __init__(self, connection: sql.Connection, sqlite: bool) -> None:
+    def __init__(self, connection: sql.Connection) -> None:
         super().__init__(connection)
-        self._sqlite = sqlite
         self.time = now()
 
     def locked(self, name: str) -> Row | None:
-        """An experiment's row, which nobody else can change until this transaction ends."""
-        query = sql.select(EXPERIMENTS).where(EXPERIMENTS.c.name == name)
-        row = self._one(query if self._sqlite else query.with_for_update())
+        """Look up an experiment's row, which nobody else can change until this transaction ends."""
+        # SQLite, whose transaction began with the lock on all, leaves out FOR UPDATE
+        row = self._one(sql.select(EXPERIMENTS).where(EXPERIMENTS.c.name == name).with_for_update())
         self.time = now()  # after the wait for other writers, so that the log's times are in order
         return row
 
     def try_writing(self) -> None:
-        """Statements that change no row, for which a server asks all the same whether this user may write."""
+        """Run statements that change no row, for which a server asks all the same whether this user may write."""
         for table in (EXPERIMENTS, EVENTS, TICKETS, REQUESTS):
             nothing = sql.select(table).where(sql.false())
             self._connection.execute(table.insert().from_select([column.name for column in table.columns], nothing))
@@ -154,7 +243,7 @@ class Writing(Reading):
     def create(
         self, name: str, registration: str, digest: str, content: Mapping[str, Any], progress: str, moment: str
     ) -> None:
-        """A new experiment with its first event; nothing if this very step made it before."""
+        """Add a new experiment with its first event; do nothing if this very step made it before."""
         first = following(FIRST_HASH, 1, "init", moment, content)
         values = {
             **{"name": name, "registration": registration, "digest": digest, "created": moment},
@@ -172,21 +261,21 @@ class Writing(Reading):
         self._connection.execute(EVENTS.insert().values(experiment=key[0], **first._asdict()))
 
     def append(self, experiment: int, head: str, count: int, kind: Kind, content: Mapping[str, Any]) -> Event:
-        """The next event; `save` must follow with its number and hash."""
+        """Add the next event, which comes back; `save` must follow with its number and hash."""
         event = following(head, count + 1, kind, self.time, content)
         self._connection.execute(EVENTS.insert().values(experiment=experiment, **event._asdict()))
         return event
 
     def save(self, experiment: int, **values: Any) -> None:
-        """What the events add up to."""
+        """Write what the events add up to into the experiment's row."""
         self._connection.execute(EXPERIMENTS.update().where(EXPERIMENTS.c.id == experiment).values(**values))
 
     def remember(self, experiment: int, request: str, event: int) -> None:
-        """A request and the event that answered it."""
+        """Add a request and the number of the event that answered it."""
         self._connection.execute(REQUESTS.insert().values(experiment=experiment, request=request, event=event))
 
-    def issue(self, experiment: int, slots: Sequence[tuple[Ticket, int]]) -> None:
-        """New tickets."""
+    def issue(self, experiment: int, slots: Sequence[Slot]) -> None:
+        """Add new tickets, which are open."""
         rows = [
             {**ticket._asdict(), "experiment": experiment, "arm": arm, "issued": self.time, "status": "open"}
             for ticket, arm in slots
@@ -194,7 +283,7 @@ class Writing(Reading):
         self._connection.execute(TICKETS.insert(), rows)
 
     def update(self, experiment: int, changes: Iterable[tuple[Ticket, str, float | None]]) -> None:
-        """Tickets' new status and reward."""
+        """Write tickets' new status and reward."""
         where = (
             TICKETS.c.experiment == sql.bindparam("e"),
             TICKETS.c.batch == sql.bindparam("b"),

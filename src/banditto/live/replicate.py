@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,13 +14,12 @@ from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import ConflictError, InvalidArgument
 from banditto.engine.blocks import Progress
-from banditto.live.checks import checked_name
-from banditto.live.connecting import shown_url
-from banditto.live.progress import LogError
+from banditto.live.event_log import Decision, FoldedLog, folded
+from banditto.live.experiment import checked_name
+from banditto.live.fold import LogError
 from banditto.live.registration import Registration
-from banditto.live.replay import Decision, Replay, replayed
-from banditto.live.rows import Reading
-from banditto.live.store import Store
+from banditto.live.sql import Reading
+from banditto.live.store import Store, shown_url
 
 
 class Toss(NamedTuple):
@@ -50,7 +50,7 @@ class Divergence:
     sides: tuple[Side, Side]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Give the content as plain data."""
         return {
             "batch": self.batch,
             "thresholds": self.thresholds,
@@ -76,7 +76,7 @@ class Replication:
         return self.divergence is None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Give the content as plain data."""
         return {
             "digest": self.digest,
             "runs": list(self.runs),
@@ -89,22 +89,28 @@ class Replication:
 
 @dataclass(frozen=True, slots=True)
 class RecordedCoins(Coins):
-    """Coins that remember which were asked for."""
+    """Coins that remember which of them a decision asked for."""
 
     tosses: list[Toss] = field(default_factory=list, compare=False)
 
     def uniform(self, purpose: str, batch: int, arm: int = 0) -> FloatArray:
-        """The coin, noted."""
+        """Toss as `Coins` does, and note what came."""
         values = Coins.uniform(self, purpose, batch, arm)
         self.tosses.append(Toss(purpose, int(batch), int(arm), float(values[0, 0])))
         return values
 
 
 def replicate(first: str, second: str, *, progress: Callable[[str, int, int], None] | None = None) -> Replication:
-    """Compare two runs, each given as URL#NAME; `progress` hears the run, events read, and how many there are."""
+    """Compare two runs of one protocol; where they first differ comes back, and what caused it.
+
+    Args:
+        first: a run as URL#NAME, such as sqlite:///trial.db#cta.
+        second: another run of the same protocol.
+        progress: called with the run, the number of its events that were read, and how many there are.
+    """
     bars = [None if progress is None else partial(progress, f"run {number}") for number in (1, 2)]
     sides = [_read(number, address, bars[number - 1]) for number, address in enumerate((first, second), 1)]
-    (one, two) = (replay.decisions for replay in sides)
+    one, two = (side.decisions for side in sides)
     registration = sides[0].registration
     if sides[1].registration.digest != registration.digest:
         digests = " and ".join(side.registration.digest[:12] for side in sides)
@@ -122,50 +128,46 @@ def replicate(first: str, second: str, *, progress: Callable[[str, int, int], No
 
 
 def split_address(address: str) -> tuple[str, str]:
-    """URL and name of URL#NAME."""
+    """Split URL#NAME into the URL and the checked name."""
     url, mark, name = address.rpartition("#")
     if not mark or not url:
         raise InvalidArgument("run", shown_url(address), "URL#NAME, such as sqlite:///trial.db#cta")
     return url, checked_name(name)
 
 
-def _read(number: int, address: str, progress: Progress | None) -> Replay:
+def _read(number: int, address: str, progress: Progress | None) -> FoldedLog:
+    """Fold the whole log of one run; an error says which run it is about."""
     url, name = split_address(address)
-    store = Store(url)
     try:
-        return store.read(lambda view: _whole(view, name, progress))
+        with Store(url) as store:
+            return store.read(lambda view: _whole(view, name, progress))
     except LogError as error:
         raise LogError(f"run {number}: {error}") from None
-    finally:
-        store.close()
 
 
-def _whole(view: Reading, name: str, progress: Progress | None) -> Replay:
+def _whole(view: Reading, name: str, progress: Progress | None) -> FoldedLog:
     row = view.find(name)
     if row is None:
         raise InvalidArgument("run", name, f"an experiment of its store: {', '.join(view.names()) or 'none'}")
-    found: Replay | None = None
-    for _, replay in replayed(view, row, progress):
-        found = replay
-    if found is None:
-        raise LogError("the log is empty", 1)
-    return found
+    events = view.events(row["id"], progress=progress, of=row["events"])
+    (_, fold) = deque(folded(events, row), maxlen=1).pop()  # an empty log is an error
+    return fold
 
 
 def explained(registration: Registration, one: Sequence[Decision], two: Sequence[Decision]) -> Divergence:
-    """What two runs saw that were the same until the last of these decisions."""
-    first = behind(registration, one)
+    """Explain what two runs saw that were the same until the last of these decisions."""
+    first = grounds_of(registration, one)
     return Divergence(
         batch=one[-1].batch,
         thresholds=first.thresholds,
         cuts=first.cuts,
         coins=first.coins,
-        sides=(first.side, behind(registration, two).side),
+        sides=(first.side, grounds_of(registration, two).side),
     )
 
 
-class Behind(NamedTuple):
-    """The numbers behind a decision."""
+class Grounds(NamedTuple):
+    """The numbers that a decision was taken on."""
 
     thresholds: dict[str, Any]
     cuts: dict[str, float]
@@ -174,8 +176,8 @@ class Behind(NamedTuple):
     so_far: bool  # whether the policy compares all rewards so far, or those of the batch alone
 
 
-def behind(registration: Registration, decisions: Sequence[Decision]) -> Behind:
-    """What the last of these decisions was taken on."""
+def grounds_of(registration: Registration, decisions: Sequence[Decision]) -> Grounds:
+    """Take these decisions again, and give the numbers that the last of them was taken on."""
     policy = registration.policy()
     coins = RecordedCoins(registration.protocol.seed)
     state = policy.init(1)
@@ -194,11 +196,11 @@ def behind(registration: Registration, decisions: Sequence[Decision]) -> Behind:
     tosses = tuple(coins.tosses)
     thresholds = {name: value for name, value in row.items() if value != ""}
     side = _side(registration, decisions if so_far else decisions[-1:])
-    return Behind(thresholds, _cuts(row, tosses), tosses, side, so_far)
+    return Grounds(thresholds, _cuts(row, tosses), tosses, side, so_far)
 
 
 def _cuts(row: dict[str, Any], tosses: Sequence[Toss]) -> dict[str, float]:
-    """Cuts that lie at a coin's place between two ends that the policy names."""
+    """Find the cuts that lie at a coin's place between two ends that the policy names."""
     found = {}
     for purpose, low, high in (("threshold", "low", "high"), ("commit", "commit low", "commit high")):
         values = [toss.value for toss in tosses if toss.purpose == purpose]
@@ -209,6 +211,7 @@ def _cuts(row: dict[str, Any], tosses: Sequence[Toss]) -> dict[str, float]:
 
 
 def _side(registration: Registration, decisions: Sequence[Decision]) -> Side:
+    """Work out what one run saw of these batches, and what it did then."""
     names, last = registration.arm_names, decisions[-1]
     means = {
         names[arm]: sum(seen.totals[arm] for seen in decisions) / sum(seen.counts[arm] for seen in decisions)

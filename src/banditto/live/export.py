@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 
 from banditto.core.errors import MissingExtra
 from banditto.engine.blocks import Progress
-from banditto.live.amounts import read
-from banditto.live.events import Event
-from banditto.live.progress import LogError, Ticket
-from banditto.live.rows import Reading, Row, unknown
+from banditto.live.event_log import Event, Row
+from banditto.live.fold import LogError, Ticket, exact_sum
+from banditto.live.sql import Reading
 from banditto.live.store import Store
-from banditto.live.verification import Verification, verified
+from banditto.live.verify import Verification, verified
 
 COLUMNS = (
     *("ticket", "batch", "place", "attempt", "arm", "arm_name", "status", "pulls", "reward", "issued", "answered"),
@@ -25,7 +24,7 @@ COLUMNS = (
 SCHEMA_VERSION = 1
 
 
-class Log(NamedTuple):
+class EventLog(NamedTuple):
     """An experiment's row and events, and what `verify` says of them, as they were at one moment."""
 
     row: Row
@@ -33,30 +32,25 @@ class Log(NamedTuple):
     verification: Verification
 
     def receipt(self) -> dict[str, Any]:
-        """What to keep outside the store: whoever has it can tell whether the log was written anew."""
+        """Make what to keep outside the store: whoever has it can tell whether the log was written anew."""
         return {key: self.row[key] for key in ("name", "digest", "events", "head", "created")}
 
 
-def read_log(url: str, name: str, progress: Progress | None = None) -> Log:
-    """The log, verified."""
-    store = Store(url)
-    try:
+def read_log(url: str, name: str, progress: Progress | None = None) -> EventLog:
+    """Read an experiment's log and verify it; both come back, also if it does not verify."""
+    with Store(url) as store:
         return store.read(lambda view: looked_up(view, name, progress))
-    finally:
-        store.close()
 
 
-def looked_up(view: Reading, name: str, progress: Progress | None = None) -> Log:
-    """The same inside a transaction."""
-    row = view.find(name)
-    if row is None:
-        raise unknown(name, view)
+def looked_up(view: Reading, name: str, progress: Progress | None = None) -> EventLog:
+    """Do the same inside a transaction."""
+    row = view.known(name)
     verification = verified(view, name, progress=progress)
-    return Log(row, list(view.events(row["id"])), verification)
+    return EventLog(row, list(view.events(row["id"])), verification)
 
 
-def export(log: Log, kind: str) -> bytes:
-    """The export as it stands in a file; refused for a log that does not verify."""
+def export(log: EventLog, kind: str) -> bytes:
+    """Write a log as "json", "csv" or "parquet"; the bytes of the file come back. A log must verify to be exported."""
     if log.verification.problem is not None:
         raise LogError(log.verification.problem, log.verification.event)
     if kind == "json":
@@ -66,7 +60,7 @@ def export(log: Log, kind: str) -> bytes:
 
 
 def _lines(row: Row, events: list[Event]) -> Iterator[dict[str, Any]]:
-    """One for each ticket, from the log alone, in the order in which they were handed out.
+    """Yield a line for each ticket, from the log alone, in the order in which they were handed out.
 
     A batch that was told as totals has a line for each arm: so many pulls, and their sum as the reward.
     """
@@ -88,7 +82,7 @@ def _lines(row: Row, events: list[Event]) -> Iterator[dict[str, Any]]:
                 if count:
                     lines[content["batch"], arm] = dict.fromkeys(COLUMNS) | {
                         **{"batch": content["batch"], "arm": arm, "arm_name": names[arm], "status": "total"},
-                        **{"pulls": count, "reward": float(read(total)), "answered": event.time},
+                        **{"pulls": count, "reward": float(exact_sum(total)), "answered": event.time},
                         **same,
                     }
         elif event.kind in ("tell", "late"):
@@ -112,14 +106,14 @@ def _csv(lines: list[dict[str, Any]]) -> bytes:
 
 
 def _safe(value: object) -> object:
-    """Text that a spreadsheet would take for a formula gets an apostrophe before it; numbers stay numbers."""
+    """Put an apostrophe before text that a spreadsheet would take for a formula; numbers stay numbers."""
     if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r", "\n"):
         return "'" + value
     return repr(value) if isinstance(value, float) else value
 
 
 def arrow_modules() -> tuple[Any, Any]:
-    """PyArrow and its part for Parquet; ask for it before a long verification."""
+    """Import PyArrow and its part for Parquet; ask for them before a long verification."""
     try:
         return import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError:
