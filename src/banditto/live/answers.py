@@ -46,7 +46,7 @@ class Answer:
 
 
 class Pending(NamedTuple):
-    """A ticket without a reward."""
+    """A ticket without a reward; what `Experiment.pending` lists."""
 
     id: str
     arm: int
@@ -57,7 +57,7 @@ class Pending(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ExperimentStatus:
-    """Where an experiment stands."""
+    """Where an experiment stands; what `Experiment.status` gives."""
 
     name: str
     state: Literal["running", "finished", "stopped"]

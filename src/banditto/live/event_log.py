@@ -173,10 +173,12 @@ class FoldedLog:
         return ticket
 
     def _set(self, ticket: Ticket, status: str, reward: float | None) -> None:
+        """Give a ticket another status and reward."""
         _, arm, _, issued = self.tickets[ticket]
         self.tickets[ticket] = (status, arm, reward, issued)
 
     def _checked(self, reward: object) -> float:
+        """Check a reward as a live run does; one that it would refuse cannot be in a log."""
         try:
             return self.registration.rewards.checked(reward)
         except BandittoError as error:

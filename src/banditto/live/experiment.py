@@ -45,7 +45,10 @@ class Bookmark(NamedTuple):
 
 
 class Experiment(AbstractContextManager["Experiment"]):
-    """Runs a policy live: asks it for arms, tells it rewards. Any number of processes may open the same experiment."""
+    """Runs a policy live: `ask` hands out arms, `tell` takes rewards. Any number of processes may open the same one.
+
+    Make one with `create`, or find it again with `open`; use it in a `with` statement, or `close` it.
+    """
 
     def __init__(self, store: Store, name: str, registration: Registration) -> None:
         self.name, self.registration = name, registration
@@ -57,7 +60,13 @@ class Experiment(AbstractContextManager["Experiment"]):
 
     @classmethod
     def create(cls, url: str, name: str, registration: Registration) -> Experiment:
-        """Register a new experiment; its protocol cannot be changed afterwards."""
+        """Register a new experiment, which comes back open; its protocol cannot be changed afterwards.
+
+        Args:
+            url: the store, sqlite:///FILE or postgresql://USER@HOST/DATABASE; tables are made where there are none.
+            name: 1 to 100 letters, digits, hyphens, dots and underscores; new in this store.
+            registration: the protocol, the names of the arms, and what rewards may be.
+        """
         name = checked_name(name)
         store = Store(url)
         made = cls(store, name, registration)
@@ -73,7 +82,13 @@ class Experiment(AbstractContextManager["Experiment"]):
 
     @classmethod
     def open(cls, url: str, name: str, protocol: Protocol | Registration | None = None) -> Experiment:
-        """Open an experiment; with a protocol, make it if it is not there, and refuse it if it has another one."""
+        """Open an experiment; with a protocol, make it if it is not there, and refuse it if it has another one.
+
+        Args:
+            url: the store, sqlite:///FILE or postgresql://USER@HOST/DATABASE.
+            name: the experiment.
+            protocol: what the experiment must have been registered with; None takes whatever is there.
+        """
         name = checked_name(name)
         wanted = registered(protocol) if isinstance(protocol, Protocol) else protocol
         store = Store(url)
@@ -117,45 +132,79 @@ class Experiment(AbstractContextManager["Experiment"]):
     # -- steps ---------------------------------------------------------------------------------------------------------
 
     def ask(self, n: int = 1, request_id: str | None = None) -> Answer:
-        """Hand out up to `n` tickets of this batch; the same request id gets the same ones, however often it comes."""
+        """Hand out tickets of this batch, each with an arm; an answer without tickets says why there is none.
+
+        Args:
+            n: at most so many tickets; fewer come where the batch has fewer left.
+            request_id: a name for this call; the same id gets the same tickets, however often it is sent.
+        """
         n = integer(n, "n", 1, MOST_TICKETS)
         request = uuid.uuid4().hex if request_id is None else checked_text(request_id, "request_id", 200)
         return self._write(lambda transaction: transaction.ask(n, request))
 
     def tell(self, ticket: str, reward: float) -> Told:
-        """Record a ticket's reward. The same value again changes nothing, another one is a conflict."""
+        """Record a ticket's reward; "recorded", "repeated" or "excluded" (its slot was handed out again) comes back.
+
+        Args:
+            ticket: the id of the ticket.
+            reward: a number in the declared range. The same value again changes nothing, another one is a conflict.
+        """
         return self.tell_many([(ticket, reward)])[0]
 
     def tell_many(self, rewards: Iterable[tuple[str, float]]) -> list[Told]:
-        """Record several rewards, all of them or none; what became of each comes back."""
+        """Record several rewards, all of them or none; what became of each comes back.
+
+        Args:
+            rewards: pairs of a ticket's id and its reward.
+        """
         pairs = [(ticket, self.registration.rewards.checked(reward)) for ticket, reward in rewards]
         return self._write(lambda transaction: transaction.tell(pairs)) if pairs else []
 
     def tell_totals(self, batch: int, totals: Totals) -> Told:
-        """Record a whole batch as (count, total) for each arm that was planned, for teams that add up elsewhere."""
+        """Record a whole batch at once, for teams that add up elsewhere; "recorded" or "repeated" comes back.
+
+        Args:
+            batch: the number of the batch, from 1.
+            totals: (count, total) for each arm that was planned, by its name or number.
+        """
         batch = integer(batch, "batch", 1, 10**6)
         return self._write(lambda transaction: transaction.tell_totals(batch, totals))
 
     def correct(self, ticket: str, reward: float, reason: str) -> Told:
-        """Replace a reward that was wrong, until its batch is decided; who reads the log sees both and the reason."""
+        """Replace a reward that was wrong, until its batch is decided; "recorded" or "repeated" comes back.
+
+        Args:
+            ticket: the id of the ticket.
+            reward: the right reward; who reads the log sees both.
+            reason: why, in words that stand in the log.
+        """
         value = self.registration.rewards.checked(reward)
         why = checked_text(reason, "reason", LONGEST_TEXT)
         return self._write(lambda transaction: transaction.correct(ticket, value, why))
 
     def missing(self, ticket: str, reason: str) -> Told:
-        """Say that a reward will not come: its slot is handed out again, so that the plan is kept exactly."""
+        """Say that a reward will not come: its slot is handed out again, so that the plan is kept exactly.
+
+        Args:
+            ticket: the id of the ticket.
+            reason: why, in words that stand in the log.
+        """
         why = checked_text(reason, "reason", LONGEST_TEXT)
         return self._write(lambda transaction: transaction.missing(ticket, why))
 
     def stop(self, reason: str) -> Told:
-        """End the experiment before its horizon. Rewards of tickets that are out are still recorded."""
+        """End the experiment before its horizon. Rewards of tickets that are out are still recorded.
+
+        Args:
+            reason: why, in words that stand in the log.
+        """
         why = checked_text(reason, "reason", LONGEST_TEXT)
         return self._write(lambda transaction: transaction.stop(why))
 
     # -- looking -------------------------------------------------------------------------------------------------------
 
     def status(self) -> ExperimentStatus:
-        """Look up where the experiment stands."""
+        """Look up where the experiment stands: its batch, what was handed out and told, the digest and the head."""
         names = self.registration.arm_names
         row, standing, counts = self._store.read(self._look)
         planned = [(names[arm], arm, pulls) for arm, pulls in enumerate(standing.stage.pulls) if pulls]
@@ -184,7 +233,12 @@ class Experiment(AbstractContextManager["Experiment"]):
         return row, standing, view.count_tickets(row["id"])
 
     def pending(self, older_than: float | timedelta | None = None, most: int = 1000) -> list[Pending]:
-        """List tickets without a reward, the oldest first; with `older_than` those that have waited so many seconds."""
+        """List tickets without a reward, the oldest first.
+
+        Args:
+            older_than: seconds that a ticket must have waited; None lists all.
+            most: at most so many tickets.
+        """
         before = None if older_than is None else moment_before(older_than)
         limit = integer(most, "most", 1, 10**6)
 

@@ -43,7 +43,7 @@ def read_log(url: str, name: str, progress: Progress | None = None) -> EventLog:
 
 
 def looked_up(view: Reading, name: str, progress: Progress | None = None) -> EventLog:
-    """Do the same inside a transaction."""
+    """Read and verify a log as `read_log` does, inside a transaction."""
     row = view.known(name)
     verification = verified(view, name, progress=progress)
     return EventLog(row, list(view.events(row["id"])), verification)

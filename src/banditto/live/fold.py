@@ -129,6 +129,7 @@ class Course:
         return self._planned(stage.batch + 1, spent, state)
 
     def _planned(self, batch: int, spent: int, state: Any) -> Stage:
+        """Ask the policy for a batch's pulls, which must fit into the horizon."""
         plan = self._policy.plan(state)
         pulls = () if plan is None else tuple(int(count) for count in np.asarray(plan)[0])
         if not 0 < sum(pulls) <= self.horizon - spent:

@@ -135,11 +135,14 @@ class Registration:
         arm_names: Sequence[str] | None = None,
         rewards: tuple[float, float] | None = None,
     ) -> Registration:
-        """Make a registration that can be run live; arms without names are called by their numbers, from 0.
+        """Make a registration that can be run live.
 
-        `rewards` are the ends of what a reward may be: 0 and 1 unless others are given, none for a policy that was made
-        for rewards without ends. A policy made for bounded rewards sees (reward - low) / (high - low); for another one,
-        whose sigma is in the rewards' own units, the ends are a check and nothing is scaled.
+        Args:
+            protocol: the policy with its constants, its problem and its seed.
+            arm_names: a name for each arm, in order; arms without names are called by their numbers, from 0.
+            rewards: the ends of what a reward may be: 0 and 1 unless others are given, none for a policy that was made
+                for rewards without ends. A policy made for bounded rewards sees (reward - low) / (high - low); for
+                another one, whose sigma is in the rewards' own units, the ends are a check and nothing is scaled.
         """
         return registered(protocol, arm_names, rewards)
 

@@ -146,6 +146,7 @@ def _read(number: int, address: str, progress: Progress | None) -> FoldedLog:
 
 
 def _whole(view: Reading, name: str, progress: Progress | None) -> FoldedLog:
+    """Fold a log to its end inside a transaction."""
     row = view.find(name)
     if row is None:
         raise InvalidArgument("run", name, f"an experiment of its store: {', '.join(view.names()) or 'none'}")

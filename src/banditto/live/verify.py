@@ -64,7 +64,7 @@ def verify(url: str, name: str, expect: str | None = None, *, progress: Progress
 
 
 def verified(view: Reading, name: str, expect: str | None = None, progress: Progress | None = None) -> Verification:
-    """Do the same inside a transaction, for those who go on to read what was verified."""
+    """Check a log as `verify` does, inside a transaction, for those who go on to read what was verified."""
     row = view.known(name)
     fold: FoldedLog | None = None
     problem: str | None = None
