@@ -15,14 +15,15 @@ from banditto.engine.batched import BatchedPlayer
 from banditto.engine.blocks import run_pairs
 from banditto.engine.player import player_of
 from banditto.engine.run import pairs_per_block, run_of
-from banditto.geometry.actions.choosing import spread_actions
+from banditto.geometry.actions.reading import spread_actions
 from banditto.measure.attack.arm_spaces import ArmSpace
 from banditto.measure.attack.attacking import space_of
 from banditto.measure.attack.linear_spaces import LinearSpace
 from banditto.measure.attack.search import Seen, _Hunt, windows_of
-from banditto.policies.catalogue import blank_environment, rewards_of
+from banditto.policies.catalogue import rewards_of
 from banditto.problems.environment import LinearEnvironment
 from banditto.problems.environments.linear_rewards import LinearBernoulli
+from banditto.problems.spec import blank_environment
 
 POINTS = [[1.0, 0.0], [0.6, 0.6], [0.0, 1.0], [-0.5, 0.5]]
 POLICIES: dict[str, Any] = {

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """The program's entry; loading it may be interrupted too."""
+    """Run the program and exit with its code; loading it may be interrupted too."""
     try:
         from banditto.cli.app import run
 

@@ -7,23 +7,29 @@ import io
 import os
 import re
 import sys
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
+from banditto.cli.ask_tell import ask, tell
 from banditto.cli.attack import attack
 from banditto.cli.calibrate import calibrate
 from banditto.cli.certify import certify
 from banditto.cli.compare import compare
 from banditto.cli.design import design
 from banditto.cli.doctor import doctor
-from banditto.cli.live_looking import export, pending, replicate, status, verify
-from banditto.cli.live_running import ask, correct, init, missing, stop, tell
+from banditto.cli.export import export
+from banditto.cli.init import init
+from banditto.cli.missing_correct_stop import correct, missing, stop
 from banditto.cli.output import EXIT_BUG, EXIT_CHECK, EXIT_CONFLICT, EXIT_OK, EXIT_PIPE, EXIT_USAGE, print_error
 from banditto.cli.plan import plan
 from banditto.cli.policies import policies
 from banditto.cli.replay import replay
 from banditto.cli.reproduce import reproduce
+from banditto.cli.status_pending import pending, status
+from banditto.cli.verify_replicate import replicate, verify
 from banditto.core.errors import BandittoError, ConflictError
 from banditto.version import __version__
 
@@ -34,16 +40,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 ok, 2 usage, 3 a check failed or is inconclusive, 4 conflict, 130 interrupted.",
 )
-app.command()(compare)
-app.command()(certify)
-app.command()(plan)
-app.command()(attack)
-app.command()(calibrate)
-app.command()(design)
-app.command()(replay)
-app.command()(reproduce)
-app.command()(policies)
-for _verb in (init, ask, tell, missing, correct, status, pending, stop, verify, replicate, export, doctor):
+VERBS: tuple[Callable[..., int], ...] = (
+    *(compare, certify, plan, attack, calibrate, design, replay, reproduce, policies),
+    *(init, ask, tell, missing, correct, status, pending, stop, verify, replicate, export, doctor),
+)
+for _verb in VERBS:
     app.command()(_verb)
 
 
@@ -63,7 +64,7 @@ def options(
 
 
 def run(given: list[str]) -> int:
-    """Run the command line; the answer is the exit code, and no error leaves a traceback."""
+    """Run the command line and hand back the exit code; no error leaves a traceback."""
     for name in ("stdout", "stderr"):  # a stream that was closed before we started swallows what is written
         if getattr(sys, name) is None:
             setattr(sys, name, io.StringIO())
@@ -103,10 +104,16 @@ def _negatives(given: list[str]) -> list[str]:
 
 def _failed(error: Exception, given: list[str]) -> int:
     with contextlib.suppress(OSError):  # stderr may be gone as well
-        print_error(error, given)
+        print_error(error, given, _verb_of(given))
     if getattr(error, "code", "") == "log":  # a log that does not verify
         return EXIT_CHECK
     return EXIT_CONFLICT if isinstance(error, ConflictError) else EXIT_USAGE
+
+
+def _verb_of(given: list[str]) -> Any:
+    """Find the command that the words begin with, with its parameters; None if they begin with no verb."""
+    program: Any = get_command(app)
+    return program.commands.get(given[0]) if given else None
 
 
 def _forget_stdout() -> None:

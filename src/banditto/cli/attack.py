@@ -21,10 +21,8 @@ from banditto.cli.output import (
     progress_bars,
     write_together,
 )
-from banditto.cli.problems import BlankWorld, blank_problem
-from banditto.cli.workers import Workers
-from banditto.core.exact import open_unit
 from banditto.core.provenance import provenance
+from banditto.problems.spec import ProblemSpec, chosen_blank, typed
 
 FILES = ("attack.json", "protocol.toml")
 Budget = Annotated[
@@ -60,10 +58,17 @@ def attack(
 
     Exit code 0 when nothing was found, which proves nothing; 3 when the policy is not replicable there.
     """
-    workers = Workers.of(jobs, cluster)
+    workers = parameters.Workers.of(jobs, cluster)
     with collected_warnings() as warnings:
-        world = BlankWorld(arms, actions, action_set, dimension, normalise, environment)
-        problem = blank_problem(policy, world, horizon, rho, seed, gap)
+        spec = ProblemSpec(
+            arms=arms,
+            actions=actions,
+            action_set=action_set,
+            dimension=dimension,
+            normalise=normalise or None,
+            environment=environment,
+        )
+        problem = chosen_blank(policy, spec, horizon=horizon, rho=rho, seed=seed, gap=gap)
     if not quiet and not as_json:
         print_warnings(warnings)
     from banditto.measure.attack import attacking  # numerical libraries are loaded once there is work for them
@@ -73,11 +78,11 @@ def attack(
             with notices(quiet), workers.opened() as executor, progress_bars(quiet) as progress:
                 found = attacking.attack(
                     problem.policy,
-                    pairs_budget=parameters.count(pairs_budget, "pairs_budget"),
+                    pairs_budget=typed("pairs_budget", pairs_budget),
                     rho=problem.rho,
                     rewards=problem.environment.rewards.kind if environment is not None else None,
                     seed=problem.seed,
-                    confidence=0.95 if confidence is None else open_unit(confidence, "confidence"),
+                    confidence=0.95 if confidence is None else typed("confidence", confidence),
                     jobs=workers.jobs,
                     executor=executor,
                     progress=progress,

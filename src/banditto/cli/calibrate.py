@@ -10,16 +10,16 @@ from banditto.cli.output import (
     EXIT_OK,
     collected_warnings,
     notices,
+    place_to_save,
     print_json,
     print_warnings,
     progress_bars,
     told_of_interrupts,
+    write_file,
 )
 from banditto.cli.plan import Save
-from banditto.cli.problems import BlankWorld, blank_problem
-from banditto.cli.saving import place_to_save, save
-from banditto.cli.workers import Workers
 from banditto.core.provenance import provenance
+from banditto.problems.spec import ProblemSpec, chosen_blank, typed
 
 
 def calibrate(
@@ -46,10 +46,17 @@ def calibrate(
     A guarantee is given up for less regret. Whatever shows the constants says so.
     """
     place = place_to_save(save_to)
-    workers = Workers.of(jobs, cluster)
+    workers = parameters.Workers.of(jobs, cluster)
     with collected_warnings() as warnings:
-        world = BlankWorld(arms, actions, action_set, dimension, normalise, environment)
-        problem = blank_problem(policy, world, horizon, rho, seed, gap)
+        spec = ProblemSpec(
+            arms=arms,
+            actions=actions,
+            action_set=action_set,
+            dimension=dimension,
+            normalise=normalise or None,
+            environment=environment,
+        )
+        problem = chosen_blank(policy, spec, horizon=horizon, rho=rho, seed=seed, gap=gap)
     if not quiet and not as_json:
         print_warnings(warnings)
     from banditto.measure import calibrate as calibration  # numerical libraries are loaded once there is work for them
@@ -63,7 +70,7 @@ def calibrate(
     ):
         found = calibration.calibrate(
             problem.policy,
-            pairs_budget=parameters.count(pairs_budget, "pairs_budget"),
+            pairs_budget=typed("pairs_budget", pairs_budget),
             seed=problem.seed,
             jobs=workers.jobs,
             executor=executor,
@@ -71,7 +78,7 @@ def calibrate(
         )
     content = found.to_dict() | {"warnings": warnings} | provenance()
     tried = f"{found.attacks} attacks, {found.instances_tried} instances, {found.pairs_tried} pairs"
-    save(place, f"# {found.label}: {tried}\n{found.protocol.to_toml()}")
+    write_file(place, f"# {found.label}: {tried}\n{found.protocol.to_toml()}", "save")
     if as_json:
         print_json(content)
     else:

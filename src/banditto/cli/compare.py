@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from banditto.cli import logs, parameters
+from banditto.cli import parameters
 from banditto.cli.output import (
     EXIT_INTERRUPTED,
     EXIT_OK,
@@ -21,8 +21,6 @@ from banditto.cli.output import (
     remove_stale,
     write_together,
 )
-from banditto.cli.workers import Workers
-from banditto.core.exact import open_unit, real
 from banditto.core.provenance import provenance
 
 if TYPE_CHECKING:
@@ -43,7 +41,9 @@ StudyArgument = Annotated[
     str | None, typer.Argument(metavar="STUDY", help="A study file (.toml); flags win over what it says.")
 ]
 Policies = Annotated[
-    str | None, typer.Option("--policies", metavar="NAME,NAME,...", help="Such as random-threshold:paper,ucb1.")
+    str | None,
+    typer.Option("--policies", metavar="NAME,NAME,...", help="Such as random-threshold:paper,ucb1."),
+    parameters.StandsFor("policy"),
 ]
 Rounds = Annotated[
     str | None, typer.Option("--rounds", metavar="N", help="What each per-round policy may play in all (default: 2e7).")
@@ -62,10 +62,10 @@ def compare(
     action_set: parameters.ActionSetOption = None,
     dimension: parameters.Dimension = None,
     normalise: parameters.Normalise = False,
-    log: logs.Log = None,
-    arm_column: logs.ArmColumn = None,
-    reward_column: logs.RewardColumn = None,
-    reward_range: logs.RewardRange = None,
+    log: parameters.Log = None,
+    arm_column: parameters.ArmColumn = None,
+    reward_column: parameters.RewardColumn = None,
+    reward_range: parameters.RewardRange = None,
     policies: Policies = None,
     horizon: parameters.Horizon = None,
     rho: parameters.Rho = None,
@@ -90,30 +90,30 @@ def compare(
     from banditto.measure.study_file import PolicyLine, StudyFile
     from banditto.problems.environments.resampled import Resampled
 
-    workers = Workers.of(jobs, cluster)
+    workers = parameters.Workers.of(jobs, cluster)
     plan = StudyFile() if study is None else StudyFile.load(study)
     names = None if policies is None else parameters.words(policies, "policies")
     plan = plan.with_flags(
-        means=None if means is None else tuple(parameters.numbers(means, "means")),
+        means=means,
         policies=None if names is None else tuple(PolicyLine(policy=name) for name in names),
-        horizon=None if horizon is None else parameters.count(horizon, "horizon"),
-        rho=None if rho is None else open_unit(rho, "rho"),
-        gap=None if gap is None else real(gap, "gap", "a number above 0"),
-        pairs=None if pairs is None else parameters.count(pairs, "pairs"),
-        rounds=None if rounds is None else parameters.count(rounds, "rounds"),
+        horizon=horizon,
+        rho=rho,
+        gap=gap,
+        pairs=pairs,
+        rounds=rounds,
         environment=environment,
-        seed=None if seed is None else parameters.count(seed, "seed"),
-        noise_seed=None if noise_seed is None else parameters.count(noise_seed, "noise_seed"),
-        confidence=None if confidence is None else open_unit(confidence, "confidence"),
-        theta=None if theta is None else tuple(parameters.numbers(theta, "theta")),
+        seed=seed,
+        noise_seed=noise_seed,
+        confidence=confidence,
+        theta=theta,
         actions=actions,
         action_set=action_set,
-        dimension=None if dimension is None else parameters.count(dimension, "dimension"),
+        dimension=dimension,
         normalise=normalise or None,
         log=log,
         arm_column=arm_column,
         reward_column=reward_column,
-        reward_range=logs.LogFlags(log, arm_column, reward_column, reward_range).ends(),
+        reward_range=reward_range,
     )
     with collected_warnings() as warnings:
         built = plan.built()
@@ -173,7 +173,7 @@ def compare(
 def _write_report(
     folder: Path, comparison: Comparison, plan: StudyFile, content: dict[str, Any], progress: CompareProgress | None
 ) -> bool:
-    """Results first, then what takes longer; False if Ctrl-C came between them."""
+    """Write results first, then what takes longer; the answer is False if Ctrl-C came between them."""
     from banditto.report.comparison_report import drawn_files, raw_files
 
     raw = raw_files(comparison, plan, content)

@@ -14,7 +14,7 @@ from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, real
 from banditto.core.provenance import provenance
 from banditto.core.text import text_table
-from banditto.geometry.actions.choosing import read_actions
+from banditto.problems.spec import ProblemSpec, typed
 
 if TYPE_CHECKING:
     from banditto.geometry.actions.finite import FiniteActions
@@ -26,6 +26,7 @@ MOST_ROWS = 40
 Arms = Annotated[
     str | None,
     typer.Argument(metavar="ARMS", help="A CSV file: one arm a line, its features in columns."),
+    parameters.StandsFor("actions"),
 ]
 Accuracy = Annotated[
     str, typer.Option("--accuracy", metavar="X", help="How far above its optimum, relatively, g may be.")
@@ -56,9 +57,9 @@ def design(
     from banditto.geometry.design.design_result import MOST_PULLS, checked_accuracy
 
     wanted = checked_accuracy(real(accuracy, "accuracy"))
-    count = None if pulls is None else integer(parameters.count(pulls, "pulls"), "pulls", 1, MOST_PULLS)
-    features = None if dimension is None else parameters.count(dimension, "dimension")
-    actions = read_actions(arms, normalise, action_set, features, "arms")
+    count = None if pulls is None else integer(typed("pulls", pulls), "pulls", 1, MOST_PULLS)
+    spec = ProblemSpec(actions=arms, normalise=normalise or None, action_set=action_set, dimension=dimension)
+    actions = spec.read_actions()
     if picture is not None and actions.dimension != 2:
         raise InvalidArgument("plot", f"{actions.dimension} features", "a design of actions with two features")
     with spinner("design", quiet) as tell:

@@ -10,9 +10,7 @@ from typing import Annotated
 import typer
 
 from banditto.cli import parameters
-from banditto.cli.live_options import StoreOption, checked_url
-from banditto.cli.output import EXIT_CHECK, EXIT_OK, print_json, spinner
-from banditto.cli.saving import place_to_write, write
+from banditto.cli.output import EXIT_CHECK, EXIT_OK, place_to_write, print_json, spinner, write_file
 from banditto.core.errors import InvalidArgument
 from banditto.core.provenance import extras, provenance
 from banditto.core.text import text_table
@@ -21,7 +19,7 @@ DoctorOut = Annotated[str | None, typer.Option("--out", metavar="FILE", help="Wr
 
 
 def doctor(
-    store: StoreOption = None,
+    store: parameters.StoreOption = None,
     out: DoctorOut = None,
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
@@ -34,13 +32,13 @@ def doctor(
 
     url = os.environ.get("BANDITTO_STORE") or None if store is None else store  # an empty variable is none
     if url is not None:
-        checked_url(url)
+        parameters.check_store(url)
     with spinner("checking", quiet):
         found = examine(url)
     content = found.to_dict() | provenance()
     content["versions"] |= extras()
     if path is not None:
-        write(path, doctor_page(found))
+        write_file(path, doctor_page(found), "out")
     if as_json:
         print_json(content)
     else:

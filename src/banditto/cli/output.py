@@ -1,8 +1,9 @@
-"""What every verb prints with: JSON, errors, warnings, progress, files."""
+"""What every verb prints and writes with: JSON, errors, warnings, progress, files."""
 
 from __future__ import annotations
 
 import errno
+import inspect
 import json
 import logging
 import os
@@ -12,44 +13,42 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import typer
 
+from banditto.cli.parameters import StandsFor
 from banditto.core.errors import InvalidArgument, ShortHorizonWarning, masked
+from banditto.core.provenance import provenance
 from banditto.engine.blocks import Progress
 
-_OPTIONS = {
-    *("means", "environment", "horizon", "rho", "gap", "pairs", "rounds", "policies", "seed", "noise_seed"),
-    *("confidence", "jobs", "out", "accuracy", "action_set", "dimension", "pulls", "plot", "normalise"),
-    *("theta", "actions", "arms", "pairs_budget", "regret", "resolve", "by", "save", "only"),
-    *("log", "arm_column", "reward_column", "reward_range", "store", "name", "arm_names", "rewards"),
-    *("request_id", "reason", "older_than", "format", "totals"),
-}
-_LIVE = {
-    *("init", "ask", "tell", "missing", "correct", "status", "pending", "stop", "verify", "replicate", "export"),
-}
-_LIVE_OPTIONS = {"store", "arm_names", "rewards", "request_id", "reason", "older_than", "format", "out", "totals"}
-_LIVE_ARGUMENTS = {
-    **{"name": "NAME", "ticket": "TICKET", "reward": "REWARD", "run": "RUN", "protocol": "PROTOCOL"},
-    **{"n": "-n", "expect": "--expect", "from": "--from"},
-}
-_ARGUMENTS = {"policy": "POLICY", "protocol": "POLICY", "study": "STUDY", "address": "--cluster"}
-
 EXIT_OK, EXIT_BUG, EXIT_USAGE, EXIT_CHECK, EXIT_CONFLICT, EXIT_INTERRUPTED, EXIT_PIPE = 0, 1, 2, 3, 4, 130, 141
+LIVE_SCHEMA_VERSION = 1
+_DATABASE = b"SQLite format 3\0"  # how such a file begins
 
 
 def print_json(content: dict[str, Any]) -> None:
-    """One object on stdout."""
+    """Print one object on stdout."""
     sys.stdout.write(json.dumps(content, indent=2, allow_nan=False) + "\n")
 
 
-def print_error(error: Exception, command: list[str]) -> None:
-    """One line on stderr, or with `--json` one object: code, argument, given, allowed, message."""
-    argument = given = allowed = None
+def print_steps(content: dict[str, Any], lines: str, as_json: bool) -> None:
+    """Print what a live experiment answered: one object, or lines for people."""
+    if as_json:
+        print_json({"schema_version": LIVE_SCHEMA_VERSION} | content | provenance())
+    else:
+        sys.stdout.write(lines.rstrip("\n") + "\n")
+
+
+def print_error(error: Exception, given: Sequence[str], verb: Any = None) -> None:
+    """Print one line on stderr, or with `--json` one object: code, argument, given, allowed, message.
+
+    `given` are the words of the command line, `verb` is the command that they begin with, if there is one.
+    """
+    argument = value = allowed = None
     if isinstance(error, InvalidArgument):
-        argument, given, allowed = option_name(error.argument, command), error.given, error.allowed
-        message = f"{argument}: got {given}, allowed: {allowed}"
+        argument, value, allowed = option_name(error.argument, given, verb), error.given, error.allowed
+        message = f"{argument}: got {value}, allowed: {allowed}"
     elif isinstance(error, typer.TyperException):
         message = masked(" ".join(error.format_message().split()))
         parameter = getattr(error, "param", None)
@@ -60,44 +59,35 @@ def print_error(error: Exception, command: list[str]) -> None:
         message = str(error)
     if not message:
         return  # the help has been printed instead
-    if "--json" in command:
+    if "--json" in given:
         code = getattr(error, "code", "usage")
-        fields = {"code": code, "argument": argument, "given": given, "allowed": allowed, "message": message}
+        fields = {"code": code, "argument": argument, "given": value, "allowed": allowed, "message": message}
         sys.stderr.write(json.dumps(fields) + "\n")
     else:
         sys.stderr.write(f"banditto: error: {message}\n")
 
 
-def option_name(argument: str, command: list[str]) -> str:
-    """A library argument as it is written on the command line; what is inside a file keeps its name."""
-    if argument == "policy" and "compare" in command[:1]:
-        argument = "policies"
-    if argument in ("arms", "rewards") and any(word.partition("=")[0] == "--log" for word in command):
-        return "--log"  # what is wrong is in the file
-    if argument in ("actions", "arms") and "design" in command[:1]:
-        return "ARMS"
-    if argument == "backend":
-        return "--gpu"
-    if command[:1] and command[0] in _LIVE:
-        return _live_name(argument, command[0])
-    if argument in _ARGUMENTS:
-        return _ARGUMENTS[argument]
-    return "--" + argument.replace("_", "-") if argument in _OPTIONS else argument
-
-
-def _live_name(argument: str, verb: str) -> str:
-    if verb == "replicate" and argument in ("store", "name"):
-        return "RUN"
-    if verb == "init" and argument == "name":
-        return "--name"
-    # horizon, rho and the like are in the protocol's file: these verbs have no options for them
-    dashed = "--" + argument.replace("_", "-") if argument in _LIVE_OPTIONS else argument
-    return _LIVE_ARGUMENTS.get(argument, dashed)
+def option_name(argument: str, given: Sequence[str], verb: Any) -> str:
+    """Write a library's argument as the verb's own parameters call it; what is inside a file keeps its name."""
+    if verb is None:
+        return argument
+    declared = get_type_hints(inspect.unwrap(verb.callback), include_extras=True)
+    words = {word.partition("=")[0] for word in given}
+    own: dict[str, str] = {}
+    lent: dict[str, str] = {}
+    for parameter in verb.params:
+        positional = parameter.param_type_name == "argument"
+        name = parameter.metavar if positional else parameter.opts[0]
+        own.setdefault(name.lower() if positional else name.lstrip("-").replace("-", "_"), name)
+        for role in getattr(declared.get(parameter.name), "__metadata__", ()):
+            if isinstance(role, StandsFor) and (name in words or not role.where_given):
+                lent |= dict.fromkeys(role.names, name)
+    return (lent | own).get(argument, argument)
 
 
 @contextmanager
 def collected_warnings() -> Iterator[list[str]]:
-    """Warnings raised inside, as lines; the caller prints them where they belong."""
+    """Collect the warnings raised inside, as lines; the caller prints them where they belong."""
     lines: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ShortHorizonWarning)
@@ -106,14 +96,14 @@ def collected_warnings() -> Iterator[list[str]]:
 
 
 def print_warnings(lines: list[str]) -> None:
-    """Lines on stderr."""
+    """Print a line on stderr for each warning."""
     for line in lines:
         sys.stderr.write(f"banditto: warning: {line}\n")
 
 
 @contextmanager
 def progress_bars(quiet: bool, unit: str = "pairs") -> Iterator[Callable[[str, int, int], None] | None]:
-    """A bar for each label, with rate and estimate, on a terminal's stderr; nothing elsewhere or when quiet."""
+    """Draw a bar for each label on a terminal's stderr; what comes is the function that moves them, or None."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -145,14 +135,14 @@ def progress_bars(quiet: bool, unit: str = "pairs") -> Iterator[Callable[[str, i
 
 @contextmanager
 def progress_bar(label: str, quiet: bool, unit: str = "pairs") -> Iterator[Progress | None]:
-    """One bar."""
+    """Draw one bar; what comes is the function that moves it, or None where nobody would see it."""
     with progress_bars(quiet, unit) as show:
         yield None if show is None else lambda done, total: show(label, done, total)
 
 
 @contextmanager
 def output_directory(path: Path | None, names: Sequence[str]) -> Iterator[Path | None]:
-    """The directory, made before a long job so that a bad path costs nothing; unmade if the job fails."""
+    """Make the directory before a long job, so that a bad path costs nothing; unmake it if the job fails."""
     if path is None:
         yield None
         return
@@ -186,7 +176,7 @@ def _remove_empty(folders: list[Path]) -> None:
 
 
 def write_together(folder: Path, contents: Mapping[str, str | bytes]) -> None:
-    """All files whole, or none: written beside their places first, then moved into them."""
+    """Write all files whole, or none: beside their places first, then moved into them."""
     written: dict[Path, Path] = {}
     made: list[Path] = []
     try:
@@ -208,6 +198,45 @@ def write_together(folder: Path, contents: Mapping[str, str | bytes]) -> None:
         _remove_empty(made)
 
 
+def place_to_save(text: str | None) -> Path | None:
+    """Check the file of `--save` before the work: a TOML file in a folder that exists."""
+    if text is None:
+        return None
+    path = Path(text)
+    if path.suffix != ".toml":
+        raise InvalidArgument("save", repr(text), "a file that ends in .toml")
+    if not path.parent.is_dir() or path.is_dir():
+        raise InvalidArgument("save", text, "a file in a folder that exists")
+    return path
+
+
+def place_to_write(text: str) -> Path:
+    """Check the file of `--out` before the work. It is replaced whole, which must not happen to a device or a store."""
+    path = Path(text)
+    if not path.parent.is_dir() or (path.exists() and not path.is_file()):
+        raise InvalidArgument("out", text, "a file in a folder that exists")
+    if path.exists():
+        path = path.resolve()  # what a link leads to, not the link
+        try:
+            with path.open("rb") as file:
+                database = file.read(len(_DATABASE)) == _DATABASE
+        except OSError as error:
+            raise InvalidArgument("out", text, f"a file that can be written ({error.strerror})") from None
+        if database:
+            raise InvalidArgument("out", text, "a file that is not a database, which would be lost")
+    return path
+
+
+def write_file(path: Path | None, content: str | bytes, argument: str) -> None:
+    """Write the file that an argument names, whole or not at all; nothing if it names none."""
+    if path is None:
+        return
+    try:
+        write_together(path.parent, {path.name: content})
+    except OSError as error:
+        raise InvalidArgument(argument, str(path), f"a file that can be written ({error.strerror})") from None
+
+
 def remove_stale(folder: Path, names: Sequence[str]) -> None:
     """Remove files of an earlier report that this one does not have."""
     for name in names:
@@ -216,7 +245,7 @@ def remove_stale(folder: Path, names: Sequence[str]) -> None:
 
 @contextmanager
 def spinner(label: str, quiet: bool) -> Iterator[Callable[[str], None] | None]:
-    """A line that says what is being done, on a terminal's stderr; nothing elsewhere or when quiet."""
+    """Show what is being done on a terminal's stderr; what comes is the function that says more, or None."""
     if quiet or not sys.stderr.isatty():
         yield None
         return

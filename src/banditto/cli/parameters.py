@@ -1,17 +1,39 @@
-"""Options that several verbs share, and lists of numbers as they are typed."""
+"""What several verbs are told: their common options, and what some of these stand for."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from banditto.core.errors import InvalidArgument
-from banditto.core.exact import parsed_integer, real
+from banditto.core.errors import InvalidArgument, MissingExtra
+from banditto.problems.spec import typed
+
+if TYPE_CHECKING:
+    from banditto.live.experiment import Experiment
+
+
+class StandsFor:
+    """Arguments of the library, beside the one of its own name, that an option or argument of a verb is told as.
+
+    An error about one of them names the option; with `where_given`, only if the option is on the command line.
+    """
+
+    def __init__(self, *names: str, where_given: bool = False) -> None:
+        self.names = names
+        self.where_given = where_given
+
 
 PolicyArgument = Annotated[
-    str, typer.Argument(metavar="POLICY", help="A name such as random-threshold:paper, or a protocol file (.toml).")
+    str,
+    typer.Argument(metavar="POLICY", help="A name such as random-threshold:paper, or a protocol file (.toml)."),
+    StandsFor("protocol"),
 ]
 Means = Annotated[str | None, typer.Option("--means", metavar="X,X,...", help="Expected reward of each arm.")]
 EnvironmentOption = Annotated[
@@ -78,6 +100,7 @@ Jobs = Annotated[
 Cluster = Annotated[
     str | None,
     typer.Option("--cluster", metavar="ADDRESS", help="Instead: a Dask scheduler's, such as tcp://scheduler:8786."),
+    StandsFor("address"),
 ]
 Out = Annotated[
     str | None,
@@ -85,15 +108,38 @@ Out = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", envvar="BANDITTO_QUIET", help="No progress, no warnings.")]
-
-
-def count(text: str, argument: str) -> int:
-    """`1e8` or `100_000_000` as an integer; the library checks its range."""
-    return parsed_integer(text, argument)
+_IN_THE_LOG = StandsFor("arms", "rewards", where_given=True)  # what is wrong with them is in the file
+Log = Annotated[
+    str | None,
+    typer.Option("--log", metavar="FILE", help="Instead of means: logged rewards (CSV, Parquet), resampled by row."),
+    _IN_THE_LOG,
+]
+RowLog = Annotated[
+    str | None,
+    typer.Option("--log", metavar="FILE", help="Logged rewards (CSV, Parquet), read row by row."),
+    _IN_THE_LOG,
+]
+ArmColumn = Annotated[
+    str | None, typer.Option("--arm-column", metavar="NAME", help="The log's column of arms (default: arm).")
+]
+RewardColumn = Annotated[
+    str | None, typer.Option("--reward-column", metavar="NAME", help="The log's column of rewards (default: reward).")
+]
+RewardRange = Annotated[
+    str | None,
+    typer.Option("--reward-range", metavar="LO,HI", help="Rescaled from this to [0, 1] (default: 0,1)."),
+]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The experiment.")]
+TicketArgument = Annotated[str, typer.Argument(metavar="TICKET", help="Its id, as `ask` gave it.")]
+StoreOption = Annotated[
+    str | None,
+    typer.Option("--store", metavar="URL", help="sqlite:///FILE or postgresql://... \\[env var: BANDITTO_STORE]"),
+]
+Reason = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; it stands in the log.")]
 
 
 def folder(text: str | None) -> Path | None:
-    """The folder of `--out`."""
+    """Check the name of `--out`; the answer is that folder, which need not exist."""
     if text is None:
         return None
     if not text.strip():
@@ -101,17 +147,85 @@ def folder(text: str | None) -> Path | None:
     return Path(text)
 
 
-def numbers(text: str, argument: str) -> list[float]:
-    """`0.9,0.8,0.7` as a list."""
-    parts = [part.strip() for part in text.split(",")]
-    if not all(parts):
-        raise InvalidArgument(argument, repr(text), "numbers separated by commas, such as 0.9,0.8,0.7")
-    return [real(part, argument, "numbers separated by commas, such as 0.9,0.8,0.7") for part in parts]
-
-
 def words(text: str, argument: str) -> list[str]:
-    """`ucb1,thompson` as a list."""
+    """Read `ucb1,thompson`; the answer is a name for each part."""
     parts = [part.strip() for part in text.split(",")]
     if not all(parts):
         raise InvalidArgument(argument, repr(text), "names separated by commas, such as random-threshold,ucb1")
     return parts
+
+
+class Workers(NamedTuple):
+    """Where the work is done: `--jobs` processes of this machine, or the workers of `--cluster`."""
+
+    jobs: int
+    address: str | None
+
+    @classmethod
+    def of(cls, jobs: str | None, cluster: str | None, gpu: bool = False) -> Workers:
+        """Check the flags, of which one is enough; the environment's jobs give way to any. Nothing is started."""
+        if gpu and cluster is not None:
+            raise InvalidArgument("cluster", cluster, "none with --gpu, which plays on this machine")
+        if gpu and jobs is None:
+            return cls(1, None)
+        if cluster is None:
+            return cls(typed("jobs", jobs if jobs is not None else os.environ.get("BANDITTO_JOBS") or "1"), None)
+        from banditto.engine.dask_cluster import checked_address
+
+        if jobs is not None:
+            raise InvalidArgument("jobs", jobs, "none, because the workers of --cluster do the work")
+        return cls(1, checked_address(cluster))
+
+    @contextmanager
+    def opened(self) -> Iterator[Executor | None]:
+        """Open the cluster; what comes is its executor, or None where processes of this machine work."""
+        if self.address is None:
+            yield None
+            return
+        from banditto.engine.dask_cluster import cluster
+
+        with cluster(self.address) as executor:
+            yield executor
+
+
+def store_url(given: str | None) -> str:
+    """Find the store of a live experiment: what `--store` says, or BANDITTO_STORE."""
+    url = os.environ.get("BANDITTO_STORE") if given is None else given
+    if not url:
+        raise InvalidArgument("store", "nothing" if given is None else repr(given), "a URL such as sqlite:///trial.db")
+    check_extra()
+    return url
+
+
+def check_store(url: str) -> None:
+    """Refuse what is no store's address, or a file that is not there; nothing is opened or made."""
+    check_extra()
+    from banditto.live.store import Store, shown_url
+
+    store = Store(url)
+    store.close()
+    if not store.exists():
+        raise InvalidArgument("store", shown_url(url), "a file that exists")
+
+
+def check_extra() -> None:
+    """Refuse to go on without what live experiments need, and say how to install it."""
+    if find_spec("sqlalchemy") is None:
+        raise MissingExtra("a live experiment", "SQLAlchemy", "live")
+
+
+@contextmanager
+def opened(store: str | None, name: str) -> Iterator[Experiment]:
+    """Open an experiment that is there, and close it."""
+    url = store_url(store)
+    from banditto.live.experiment import Experiment
+
+    with Experiment.open(url, name) as experiment:
+        yield experiment
+
+
+def reason_of(text: str | None) -> str:
+    """Check that a reason was given, and hand it back."""
+    if text is None:
+        raise InvalidArgument("reason", "nothing", "some words that will stand in the log")
+    return text

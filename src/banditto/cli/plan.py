@@ -12,17 +12,18 @@ from banditto.cli import parameters
 from banditto.cli.output import (
     EXIT_OK,
     output_directory,
+    place_to_save,
     print_json,
     progress_bars,
     spinner,
     told_of_interrupts,
+    write_file,
     write_together,
 )
-from banditto.cli.problems import BlankWorld
-from banditto.cli.saving import place_to_save, save
 from banditto.core.errors import InvalidArgument
-from banditto.core.exact import open_unit, real
+from banditto.core.exact import real
 from banditto.core.provenance import provenance
+from banditto.problems.spec import ProblemSpec, typed
 
 if TYPE_CHECKING:
     from banditto.measure.plan import TrialPlan
@@ -86,7 +87,14 @@ def plan(
     if policy is not None and policy_flag not in (None, policy):
         raise InvalidArgument("--policy", policy_flag, f"{policy}, which was named already, or none")
     place = place_to_save(save_to)
-    world = BlankWorld(arms, actions, action_set, dimension, normalise, environment).built()
+    world = ProblemSpec(
+        arms=arms,
+        actions=actions,
+        action_set=action_set,
+        dimension=dimension,
+        normalise=normalise or None,
+        environment=environment,
+    ).blank()
     from banditto.measure import plan as planning  # numerical libraries are loaded once there is work for them
 
     with output_directory(parameters.folder(out), FILES) as folder:
@@ -94,19 +102,19 @@ def plan(
             found = planning.plan(
                 arms=len(world.means) or None,
                 gap=None if gap is None else real(gap, "gap"),
-                rho=None if rho is None else open_unit(rho, "rho"),
-                horizon=None if horizon is None else parameters.count(horizon, "horizon"),
+                rho=typed("rho", rho),
+                horizon=typed("horizon", horizon),
                 regret=None if regret is None else real(regret, "regret"),
                 policy=policy or policy_flag,
                 actions=getattr(world, "actions", None),
                 environment=environment or "bernoulli",
-                resolve=open_unit(resolve, "resolve"),
-                by=open_unit(by, "by"),
-                seed=0 if seed is None else parameters.count(seed, "seed"),
+                resolve=typed("resolve", resolve),
+                by=typed("by", by),
+                seed=0 if seed is None else typed("seed", seed),
                 progress=tell,
             )
         content = found.to_dict() | provenance()
-        save(place, found.protocol.to_toml())
+        write_file(place, found.protocol.to_toml(), "save")
         if folder is not None:
             with progress_bars(quiet) as progress:
                 write_together(folder, _files(found, content, progress))

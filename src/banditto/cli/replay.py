@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
-from banditto.cli import logs, parameters
+from banditto.cli import parameters
 from banditto.cli.output import EXIT_CHECK, EXIT_OK, collected_warnings, print_json, print_warnings
-from banditto.cli.problems import problem_of
 from banditto.core.provenance import provenance
-from banditto.policies.policy import AnyPolicy
-from banditto.problems.environment import Environment
-from banditto.problems.logs import RewardLog
+from banditto.problems.spec import ProblemSpec, chosen, is_protocol
 
 SCHEMA_VERSION = 1
 Split = Annotated[
@@ -27,10 +24,10 @@ RowHorizon = Annotated[
 
 def replay(
     policy: parameters.PolicyArgument,
-    log: logs.RowLog = None,
-    arm_column: logs.ArmColumn = None,
-    reward_column: logs.RewardColumn = None,
-    reward_range: logs.RewardRange = None,
+    log: parameters.RowLog = None,
+    arm_column: parameters.ArmColumn = None,
+    reward_column: parameters.RewardColumn = None,
+    reward_range: parameters.RewardRange = None,
     horizon: RowHorizon = None,
     rho: parameters.Rho = None,
     gap: parameters.Gap = None,
@@ -44,14 +41,16 @@ def replay(
     Exit code 0 when every pull up to the horizon is decided, and with --split the same in both labs; 3 when the log
     runs dry before that, or the labs part.
     """
-    from banditto.measure.replay import replay as replayed  # numerical libraries are loaded once there is work
+    from banditto.measure.replay import LogRows  # numerical libraries are loaded once there is work for them
+    from banditto.measure.replay import replay as replayed
 
-    whole = logs.LogFlags(log, arm_column, reward_column, reward_range).read()
+    spec = ProblemSpec(log=log, arm_column=arm_column, reward_column=reward_column, reward_range=reward_range)
+    whole = spec.read_log()
     labs = whole.split() if split else (whole,)
-    if horizon is None and not policy.endswith((".toml", ".json")):
+    if horizon is None and not is_protocol(policy):
         horizon = str(whole.rows)
     with collected_warnings() as warnings:
-        problem = problem_of(policy, _Rows(whole), horizon, rho, seed, gap)
+        problem = chosen(policy, lambda _: LogRows(whole), horizon=horizon, rho=rho, seed=seed, gap=gap)
     if not quiet and not as_json:
         print_warnings(warnings)
     runs = [replayed(problem.policy, lab, seed=problem.seed, horizon=problem.horizon) for lab in labs]
@@ -72,15 +71,3 @@ def replay(
             sys.stdout.write(f"\n{same if parting.parted is None else parted}\n")
     agreed = parting is None or parting.parted is None
     return EXIT_OK if agreed and all(run.finished for run in runs) else EXIT_CHECK
-
-
-class _Rows(NamedTuple):
-    """The log as the place where rewards come from."""
-
-    log: RewardLog
-
-    def built(self, own: AnyPolicy | None = None) -> Environment:
-        """Its rows; a protocol's own policy changes nothing about them."""
-        from banditto.measure.replay import LogRows
-
-        return LogRows(self.log)

@@ -19,7 +19,6 @@ from banditto.cli.output import (
     remove_stale,
     write_together,
 )
-from banditto.cli.workers import Workers
 from banditto.core.exact import integer
 from banditto.core.provenance import provenance
 
@@ -51,7 +50,7 @@ def reproduce(
     from banditto.paper import claims as known  # numerical libraries are loaded once there is work for them
     from banditto.paper import running
 
-    workers = Workers.of(jobs, cluster)
+    workers = parameters.Workers.of(jobs, cluster)
     processes = integer(workers.jobs, "jobs", 1, MOST_JOBS)
     claims = known.chosen(only)
     target = parameters.folder(out)
@@ -89,7 +88,7 @@ def _spoken(seconds: float) -> str:
     return f"{max(1, round(seconds))} seconds" if seconds < 90.0 else f"{round(seconds / 60.0)} minutes"
 
 
-def _processes(workers: Workers) -> str:
+def _processes(workers: parameters.Workers) -> str:
     if workers.address is not None:
         return "one worker of the cluster, less with more of them"
     return "one process" if workers.jobs == 1 else f"{workers.jobs} processes"

@@ -49,13 +49,11 @@ from banditto.chance.coins import LARGEST_SEED
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, open_unit, real
 from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
-from banditto.geometry.actions.choosing import read_actions
 from banditto.numbers.intervals import MOST_PAIRS
-from banditto.policies.catalogue import build_environment, build_linear_environment, build_policy, takes_option
+from banditto.policies.catalogue import build_policy, takes_option
 from banditto.policies.policy import AnyPolicy
 from banditto.problems.environment import Environment
-from banditto.problems.environments.resampled import Resampled
-from banditto.problems.logs.choosing import read_log
+from banditto.problems.spec import LINEAR, LOGGED, ProblemSpec, typed
 
 LONGEST_TEXT, LONGEST_LABEL = 200, 60
 
@@ -70,7 +68,7 @@ class PolicyLine:
 
     @property
     def name(self) -> str:
-        """What its row is called."""
+        """Say what its row is called."""
         return self.label or self.policy
 
 
@@ -103,7 +101,7 @@ class StudyFile:
 
     @classmethod
     def load(cls, path: str) -> StudyFile:
-        """Read a file."""
+        """Read and check a file; names of other files in it are looked for beside it."""
         try:
             content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
@@ -124,35 +122,35 @@ class StudyFile:
 
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> StudyFile:
-        """Check plain data."""
+        """Check plain data, key by key."""
         _refuse_unknown(content, [field.name for field in fields(cls)], "study")
         found: dict[str, Any] = {key: _CHECKS[key](content[key], key) for key in content}
         return cls(**found)
 
     def with_flags(self, **flags: Any) -> StudyFile:
-        """The study with those flags in place of its own values that were given; what they make moot is forgotten."""
-        given = {name: value for name, value in flags.items() if value is not None}
+        """Put flags that were given, as typed or as values, in place of the study's own; forget what they make moot."""
+        given = {name: typed(name, value) for name, value in flags.items() if value is not None}
         study = self
         # a linear problem, means and a log take each other's place
         if "log" in given:
-            study = replace(study, means=None, environment=None, **dict.fromkeys((*_LINEAR, *_LOGGED)))
-        elif given.keys() & _LINEAR:
-            study = replace(study, means=None, **dict.fromkeys(_LOGGED))
+            study = replace(study, means=None, environment=None, **dict.fromkeys((*LINEAR, *LOGGED)))
+        elif given.keys() & LINEAR:
+            study = replace(study, means=None, **dict.fromkeys(LOGGED))
         elif "means" in given:
-            study = replace(study, **dict.fromkeys((*_LINEAR, *_LOGGED)))
+            study = replace(study, **dict.fromkeys((*LINEAR, *LOGGED)))
         for one, other in (("actions", "action_set"), ("action_set", "actions")):
             if one in given and other not in given:
                 study = replace(study, **{other: None, "dimension": None})
         study = replace(study, **given)
         if not given.keys() & {"means", "log"} and str(given.get("environment", "")).startswith("discrete"):
-            study = replace(study, means=None, **dict.fromkeys(_LOGGED))
+            study = replace(study, means=None, **dict.fromkeys(LOGGED))
         lines = given.get("policies", ())
         if "gap" not in given and lines and not any(takes_option(line.policy, "gap") for line in lines):
             study = replace(study, gap=None)
         return study
 
     def to_toml(self) -> str:
-        """What `load` reads; nothing is written of what was not given."""
+        """Write what `load` reads; nothing is written of what was not given."""
         content = {key: value for key, value in asdict(self).items() if value is not None}
         if self.policies is not None:
             content["policies"] = [
@@ -165,36 +163,9 @@ class StudyFile:
             {key: list(value) if isinstance(value, tuple) else value for key, value in content.items()}
         )
 
-    def _world(self) -> Environment:
-        if any(getattr(self, name) is not None for name in _LOGGED):
-            return self._logged()
-        kind = self.environment or "bernoulli"
-        if all(getattr(self, name) is None for name in _LINEAR):
-            return build_environment(kind, self.means)
-        if self.means is not None and self.theta is None:
-            name = next(name for name in _LINEAR if getattr(self, name) is not None)
-            allowed = "none: that is for linear problems, which have theta and no means"
-            raise InvalidArgument(name, getattr(self, name), allowed)
-        if self.means is not None:
-            given = ",".join(f"{mean:g}" for mean in self.means)
-            raise InvalidArgument("means", given, "none, because a linear problem has theta and actions")
-        actions = read_actions(self.actions, bool(self.normalise), self.action_set, self.dimension)
-        return build_linear_environment(kind, self.theta, actions)
-
-    def _logged(self) -> Environment:
-        """Rewards from a log, which brings everything that other environments are told."""
-        for name in ("means", "environment", *_LINEAR):
-            if (given := getattr(self, name)) is not None and self.log is not None:
-                told = ",".join(f"{part:g}" for part in given) if isinstance(given, tuple) else given
-                raise InvalidArgument(name, told, "none, because the log has its own arms and rewards")
-        log = read_log(self.log, self.arm_column, self.reward_column, self.reward_range)
-        if self.log_digest not in (None, log.digest):
-            raise InvalidArgument("log_digest", self.log_digest, f"{log.digest}, which the log has")
-        return Resampled(log)
-
     def built(self) -> Built:
-        """The objects that it names."""
-        world = self._world()
+        """Make the policies and the environment that it names."""
+        world = ProblemSpec(**{name: getattr(self, name) for name in _PROBLEM}).instance()
         horizon = _needed(self.horizon, "horizon", "an integer, such as 1e8")
         rho = _needed(self.rho, "rho", "a number between 0 and 1, both excluded")
         lines = _needed(self.policies, "policies", "names separated by commas, such as random-threshold,ucb1")
@@ -214,8 +185,7 @@ class StudyFile:
         return Built(made, world, [line.name for line in lines])
 
 
-_LINEAR = ("theta", "actions", "action_set", "dimension", "normalise")
-_LOGGED = ("log", "arm_column", "reward_column", "reward_range", "log_digest")
+_PROBLEM = ("means", "environment", *LINEAR, *LOGGED)  # the keys that say where rewards come from
 
 
 class Built(NamedTuple):

@@ -1,20 +1,28 @@
-"""Action sets from names and from files."""
+"""Action sets from names and from files; actions spread over all directions where nobody names any."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from banditto.chance.coins import Coins
 from banditto.core.errors import InvalidArgument
+from banditto.core.exact import integer
 from banditto.geometry.actions.ball import Ball
 from banditto.geometry.actions.box import Box
+from banditto.geometry.actions.canonical import MOST_FEATURES
+from banditto.geometry.actions.finite import FiniteActions
 from banditto.geometry.actions.polytope import Polytope
 from banditto.geometry.actions.sets import ConvexSet
 from banditto.geometry.actions.simplex import Simplex
 
 NAMED = ("ball", "box", "simplex")
+_MOST_SPREAD = 1000
 _KEYS = {
     "ball": ({"dimension"}, {"radius", "cuts"}),
     "box": ({"low", "high"}, set[str]()),
@@ -24,7 +32,7 @@ _KEYS = {
 
 
 def named_set(name: str, dimension: int) -> ConvexSet:
-    """The unit ball, the cube in it, or the simplex."""
+    """Make the unit ball, the cube in it, or the simplex."""
     if name == "ball":
         return Ball(dimension=dimension)
     if name == "box":
@@ -35,7 +43,7 @@ def named_set(name: str, dimension: int) -> ConvexSet:
 
 
 def set_of(content: Any) -> ConvexSet:
-    """What a set's `to_dict` says: a type, and what that type needs."""
+    """Make the set that a set's `to_dict` describes: a type, and what that type needs."""
     kind = content.get("type") if isinstance(content, Mapping) else None
     if not isinstance(kind, str) or kind not in _KEYS:
         raise InvalidArgument("action_set", f"type {kind!r}", "an object with a type: " + ", ".join(_KEYS))
@@ -62,7 +70,7 @@ def _half_space(cut: Any) -> tuple[Any, Any]:
 
 
 def load_set(path: str | Path) -> ConvexSet:
-    """Read a JSON file."""
+    """Read a set from a JSON file, which holds what `set_of` takes."""
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
@@ -70,3 +78,13 @@ def load_set(path: str | Path) -> ConvexSet:
     except (ValueError, RecursionError) as error:
         raise InvalidArgument("action_set", str(path), f"a JSON file ({error})") from None
     return set_of(content)
+
+
+def spread_actions(arms: int, dimension: int) -> FiniteActions:
+    """Make so many actions of length 1, spread evenly over directions, the same for everybody."""
+    features = range(integer(dimension, "dimension", 1, MOST_FEATURES))
+    coins = Coins(0, 0, integer(arms, "arms", 2, _MOST_SPREAD))
+    u, v = (np.concatenate([coins.uniform("action", part, feature) for feature in features], axis=1) for part in (0, 1))
+    normal = np.sqrt(-2.0 * np.log(1.0 - u)) * np.cos(2.0 * math.pi * v)
+    points = normal / np.sqrt(np.sum(normal * normal, axis=1, keepdims=True))
+    return FiniteActions(np.trunc(points * 1e9) / 1e9)  # no longer than 1, and alike whatever the last bits are

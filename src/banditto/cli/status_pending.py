@@ -1,0 +1,48 @@
+"""`banditto status` and `banditto pending`: where a live experiment stands, and what it waits for."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from banditto.cli import parameters
+from banditto.cli.output import EXIT_OK, print_steps
+from banditto.core.exact import real
+from banditto.core.text import text_table
+
+OlderThan = Annotated[
+    str | None, typer.Option("--older-than", metavar="SECONDS", help="Only those that have waited so long.")
+]
+
+
+def status(name: parameters.Name, store: parameters.StoreOption = None, as_json: parameters.Json = False) -> int:
+    """Say where an experiment stands."""
+    with parameters.opened(store, name) as experiment:
+        found = experiment.status()
+    rows = [
+        ("state", found.state),
+        ("batches", f"{found.batch - 1}, all decided") if found.state == "finished" else ("batch", str(found.batch)),
+        ("pulls decided", f"{found.spent:,} of {found.horizon:,}"),
+    ]
+    rows += [(f"arm {arm}", f"{found.told[arm]:,} of {pulls:,} rewards") for arm, pulls in found.plan.items()]
+    rows += [("tickets", ", ".join(f"{count:,} {state}" for state, count in found.tickets.items()))]
+    rows += [("events", f"{found.events:,}"), ("digest", found.digest), ("head", found.head)]
+    print_steps(found.to_dict(), text_table(("", name), rows), as_json)
+    return EXIT_OK
+
+
+def pending(
+    name: parameters.Name,
+    store: parameters.StoreOption = None,
+    older_than: OlderThan = None,
+    as_json: parameters.Json = False,
+) -> int:
+    """List tickets that wait for a reward, the oldest first."""
+    age = None if older_than is None else real(older_than, "older_than", "seconds")
+    with parameters.opened(store, name) as experiment:
+        found = experiment.pending(age)
+    rows = [(line.id, line.arm_name, line.batch, line.issued) for line in found]
+    text = text_table(("ticket", "arm", "batch", "handed out"), rows) if rows else "no ticket waits for a reward"
+    print_steps({"tickets": [line._asdict() for line in found]}, text, as_json)
+    return EXIT_OK

@@ -1,0 +1,83 @@
+"""`banditto verify` and `banditto replicate`: whether a log follows from its protocol, and two runs agree."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from banditto.cli import parameters
+from banditto.cli.output import EXIT_CHECK, EXIT_OK, print_steps, progress_bar, progress_bars
+from banditto.core.text import short, text_table
+
+Expect = Annotated[
+    str | None,
+    typer.Option("--expect", metavar="HEAD", help="The head of a receipt, which must be in the log."),
+]
+_URL_AND_NAME = parameters.StandsFor("store", "name")
+Run = Annotated[str, typer.Argument(metavar="RUN", help="URL#NAME."), _URL_AND_NAME]
+OtherRun = Annotated[
+    str, typer.Argument(metavar="RUN", help="URL#NAME of another run of the same protocol."), _URL_AND_NAME
+]
+
+
+def verify(
+    name: parameters.Name,
+    store: parameters.StoreOption = None,
+    expect: Expect = None,
+    as_json: parameters.Json = False,
+    quiet: parameters.Quiet = False,
+) -> int:
+    """Replay the log from the protocol alone. Exit code 3 with the first bad event if something does not follow."""
+    url = parameters.store_url(store)
+    from banditto.live.verify import verify as replay
+
+    with progress_bar("verify", quiet, "events") as progress:
+        found = replay(url, name, expect, progress=progress)
+    text = f"{name} verifies: {found.events:,} events, {len(found.decisions)} decisions, head {found.head}"
+    if not found.holds:
+        where = "" if found.event is None else f"event {found.event}: "
+        text = f"{name} does not verify: {where}{found.problem}"
+    print_steps(found.to_dict(), text, as_json)
+    return EXIT_OK if found.holds else EXIT_CHECK
+
+
+def replicate(first: Run, second: OtherRun, as_json: parameters.Json = False, quiet: parameters.Quiet = False) -> int:
+    """Compare two runs of one protocol. Exit code 3 if they made different decisions."""
+    parameters.check_extra()
+    from banditto.live.replicate import replicate as compared
+
+    with progress_bars(quiet, "events") as progress:
+        found = compared(first, second, progress=progress)
+    content = found.to_dict()
+    if not found.compared:
+        text = f"nothing to compare: no batch is decided in both (digest {found.digest[:12]})"
+    elif found.divergence is None:
+        text = f"the same: {found.compared} decisions of both (digest {found.digest[:12]})"
+    else:
+        text = _diverged(content)
+    print_steps(content, text, as_json)
+    return EXIT_OK if found.same else EXIT_CHECK
+
+
+def _diverged(content: dict[str, Any]) -> str:
+    found = content["divergence"]
+    one, two = found["sides"]
+    rows = [
+        (
+            arm,
+            *(short(side["means"][arm]) for side in (one, two)),
+            *(short(side["behind"][arm]) for side in (one, two)),
+            *(f"{side['next_pulls'].get(arm, 0):,}" for side in (one, two)),
+        )
+        for arm in one["means"]
+    ]
+    names = content["runs"]
+    mean = "mean so far" if "so far" in found["thresholds"] else "mean"
+    header = ("arm", *(f"{what}, run {k}" for what in (mean, "behind", "next pulls") for k in (1, 2)))
+    lines = [f"run 1 is {names[0]}, run 2 is {names[1]}; they differ after batch {found['batch']}", ""]
+    lines += [text_table(header, rows), ""]
+    lines += [f"{name}: {value}" for name, value in found["thresholds"].items()]
+    lines += [f"coin {toss['purpose']}, arm {toss['arm']}: {toss['value']:.6f}" for toss in found["coins"]]
+    lines += [f"cut from coin {name}: {value:.6g}" for name, value in found["cuts"].items()]
+    return "\n".join(lines)

@@ -1,0 +1,360 @@
+"""From named values to what is played: flags, study files and Python arguments all come through here.
+
+A value may be text, as somebody typed it, or of its own type. What is wrong with a name or a value is said here, in one
+place, whoever gave it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import open_unit, parsed_integer, real
+from banditto.core.horizons import checked_arms
+from banditto.core.protocol import Protocol
+from banditto.policies.catalogue import build_policy, load_class, lookup, policy_of, rewards_of, takes_option
+from banditto.policies.policy import Acting, AnyPolicy, RoundPolicy
+from banditto.problems import environments
+from banditto.problems.environment import Environment, LinearEnvironment
+from banditto.problems.logs import RewardLog
+
+if TYPE_CHECKING:
+    from banditto.geometry.actions.finite import FiniteActions
+    from banditto.geometry.actions.sets import ConvexSet
+
+LINEAR = ("theta", "actions", "action_set", "dimension", "normalise")
+LOGGED = ("log", "arm_column", "reward_column", "reward_range", "log_digest")
+_LOG_FILE = "a CSV or Parquet file of arms and rewards"
+_FOR_LINEAR = "none: that is for linear problems, which have theta and no means"
+
+Numbers = str | Sequence[float]
+
+
+# -- values as they are typed ------------------------------------------------------------------------------------------
+
+
+def numbers(text: str, argument: str) -> tuple[float, ...]:
+    """Read `0.9,0.8,0.7`; the answer is a number for each part."""
+    allowed = "numbers separated by commas, such as 0.9,0.8,0.7"
+    parts = [part.strip() for part in text.split(",")]
+    if not all(parts):
+        raise InvalidArgument(argument, repr(text), allowed)
+    return tuple(real(part, argument, allowed) for part in parts)
+
+
+def _ends(text: str, argument: str) -> tuple[float, float]:
+    ends = numbers(text, argument)
+    if len(ends) != 2 or not ends[0] < ends[1]:
+        raise InvalidArgument(argument, text, "two numbers, the lower one first, such as 0,5")
+    return ends[0], ends[1]
+
+
+_READERS: dict[str, Callable[[str, str], Any]] = {
+    **dict.fromkeys(("arms", "dimension", "horizon", "pairs", "pairs_budget", "rounds", "seed"), parsed_integer),
+    **dict.fromkeys(("noise_seed", "jobs", "pulls", "n"), parsed_integer),
+    **dict.fromkeys(("rho", "confidence", "resolve", "by"), open_unit),
+    **dict.fromkeys(("means", "theta"), numbers),
+    "gap": lambda text, name: real(text, name, "a number above 0"),
+    "reward_range": _ends,
+}
+
+
+def typed(name: str, value: Any) -> Any:
+    """Turn what somebody typed for `name` into a value, of any size; what is no text comes back as it is."""
+    return _READERS[name](value, name) if isinstance(value, str) and name in _READERS else value
+
+
+# -- environments by their names ---------------------------------------------------------------------------------------
+
+
+def build_environment(spec: str, means: Sequence[float] | None) -> Environment:
+    """Make an environment of `bernoulli`, `gaussian:SIGMA`, `beta:CONCENTRATION` or `discrete:FILE`."""
+    name, colon, parameter = spec.partition(":")
+    entry = lookup(name, environments.REGISTRY, "environment")
+    if entry.linear:
+        raise InvalidArgument("environment", spec, "a linear environment only with theta and actions")
+    if entry.reads_log:
+        raise InvalidArgument("environment", spec, f"another, or none with a log, whose rewards are {name}")
+    kind = load_class(entry)
+    if entry.reads_file:
+        if means is not None:
+            raise InvalidArgument("means", list(means), f"none, because the file of {name} has its own")
+        if not parameter:
+            raise InvalidArgument("environment", spec, f"{name}:FILE")
+        loaded: Environment = kind.load(parameter)
+        return loaded
+    if colon and not entry.options:
+        raise InvalidArgument("environment", spec, f"{name} alone")
+    if means is None:
+        allowed = "the expected reward of each arm, such as 0.9,0.8,0.7; or theta with actions"
+        raise InvalidArgument("means", "nothing", allowed)
+    made: Environment = kind.from_means(means, **({entry.options[0]: parameter} if colon else {}))
+    return made
+
+
+def build_linear_environment(spec: str, theta: Sequence[float] | None, actions: Any) -> Environment:
+    """Make a linear environment of `bernoulli` or `gaussian:SIGMA`, with or without `linear-` before it."""
+    name, colon, parameter = spec.partition(":")
+    full = name if name.startswith("linear-") else f"linear-{name}"
+    linear = {key: entry for key, entry in environments.REGISTRY.items() if entry.linear}
+    if full not in linear:
+        raise InvalidArgument("environment", spec, "bernoulli or gaussian:SIGMA, for a linear problem")
+    entry = linear[full]
+    if colon and not entry.options:
+        raise InvalidArgument("environment", spec, f"{name} alone")
+    if theta is None:
+        raise InvalidArgument("theta", "nothing", "the parameter, such as 0.3,0.2 for two features")
+    made: Environment = load_class(entry)(theta, actions, **({entry.options[0]: parameter} if colon else {}))
+    return made
+
+
+def blank_environment(spec: str, arms: int | None, actions: Any = None) -> Environment:
+    """Make `bernoulli` or `gaussian:SIGMA` rewards with nothing to tell apart: a kind of problem, no instance."""
+    name = spec.partition(":")[0]
+    if name not in ("bernoulli", "gaussian"):
+        raise InvalidArgument("environment", spec, "bernoulli or gaussian:SIGMA")
+    if actions is not None:
+        return build_linear_environment(spec, [0.0] * actions.dimension, actions)
+    if arms is None:
+        allowed = "the number of arms, such as 5; or actions, an action set or a dimension"
+        raise InvalidArgument("arms", "nothing", allowed)
+    return build_environment(spec, [0.5 if name == "bernoulli" else 0.0] * checked_arms(arms))
+
+
+# -- where rewards come from -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProblemSpec:
+    """Where rewards come from, as somebody named it; None where nothing was said. Nothing is read before it is needed.
+
+    Examples:
+        >>> ProblemSpec(means="0.9,0.8").instance() == ProblemSpec(means=[0.9, 0.8]).instance()
+        True
+    """
+
+    means: Numbers | None = None
+    environment: str | None = None
+    theta: Numbers | None = None
+    actions: str | None = None
+    action_set: str | None = None
+    dimension: str | int | None = None
+    normalise: bool | None = None
+    arms: str | int | None = None  # where no instance is chosen yet
+    log: str | None = None
+    arm_column: str | None = None
+    reward_column: str | None = None
+    reward_range: str | tuple[float, float] | None = None
+    log_digest: str | None = None
+
+    def instance(self, own: AnyPolicy | None = None) -> Environment:
+        """Make the environment. The actions of a protocol's `own` policy need not be named again."""
+        if self._given(LOGGED):
+            return self._resampled()
+        kind = self.environment or "bernoulli"
+        fixed: Any = getattr(own, "actions", None)
+        linear = self._given(LINEAR)
+        if fixed is not None and self.theta is None:
+            raise InvalidArgument("theta", "nothing", "the parameter, which no protocol holds")
+        if not linear:
+            return build_environment(kind, typed("means", self.means))
+        if self.means is not None and self.theta is None:
+            raise InvalidArgument(linear[0], self._told(linear[0]), _FOR_LINEAR)
+        if self.means is not None:
+            raise InvalidArgument("means", self._told("means"), "none, because a linear problem has theta and actions")
+        if fixed is not None and not (self.actions or self.action_set) and (self.dimension or self.normalise):
+            name = "normalise" if self.normalise else "dimension"
+            raise InvalidArgument(name, self._told(name), "none, because the protocol has its own actions")
+        if fixed is None or self._given(("actions", "action_set")):
+            fixed = self.read_actions()
+        return build_linear_environment(kind, typed("theta", self.theta), fixed)
+
+    def blank(self, own: AnyPolicy | None = None) -> Environment:
+        """Make rewards of this kind with nothing to tell apart; what a protocol's `own` policy says may be repeated."""
+        arms = typed("arms", self.arms)
+        if own is None:
+            return blank_environment(self.environment or "bernoulli", arms, self._blank_actions(arms))
+        if isinstance(own, RoundPolicy):
+            raise InvalidArgument("policy", own.name, "a policy that works in batches")
+        actions = getattr(own, "actions", None)
+        self._check_repeated(own.arms, arms, actions)
+        kind, sigma = rewards_of(own)
+        spec = "bernoulli" if kind == "bounded" else f"gaussian:{sigma!r}"
+        place = blank_environment(spec, own.arms, actions)
+        if self.environment is None:
+            return place
+        given = blank_environment(self.environment, own.arms, actions)
+        if given.rewards != place.rewards and hasattr(own, "rewards"):  # a baseline takes any
+            raise InvalidArgument("environment", self.environment, f"{spec}, the protocol's own, or none")
+        return given
+
+    def read_actions(self) -> FiniteActions | ConvexSet:
+        """Read the actions of exactly one of a CSV file, a set's name and a JSON file."""
+        file, named, dimension = self.actions, self.action_set, typed("dimension", self.dimension)
+        if (file is None) == (named is None):
+            given = "nothing" if file is None else f"{file} and --action-set {named}"
+            raise InvalidArgument("actions", given, "either a CSV file of arms or --action-set")
+        if file is not None:
+            if not file.strip():
+                raise InvalidArgument("actions", repr(file), "the name of a file")
+            if dimension is not None:
+                raise InvalidArgument("dimension", dimension, "none, because the file of arms has its own")
+            from banditto.geometry.actions.finite import FiniteActions
+
+            return FiniteActions.load(file, normalise=bool(self.normalise))
+        assert named is not None
+        if self.normalise:
+            raise InvalidArgument("normalise", f"the action set {named}", "a file of arms, to divide by the longest")
+        from banditto.geometry.actions.reading import NAMED, load_set, named_set
+
+        if named.endswith(".json"):
+            if dimension is not None:
+                raise InvalidArgument("dimension", dimension, "none, because the file has its own")
+            return load_set(named)
+        if named not in NAMED:
+            raise InvalidArgument("action_set", named, ", ".join(NAMED) + " or a file that ends in .json")
+        if dimension is None:
+            raise InvalidArgument("dimension", "nothing", f"the number of features, which {named} needs")
+        return named_set(named, dimension)
+
+    def read_log(self) -> RewardLog:
+        """Read the log of rewards, from a CSV or a Parquet file."""
+        low, high = typed("reward_range", self.reward_range) or (0.0, 1.0)
+        if self.log is None:
+            for name in self._given(("arm_column", "reward_column", "reward_range")):
+                raise InvalidArgument(name, self._told(name), "none without a log")
+            raise InvalidArgument("log", "nothing", _LOG_FILE)
+        if not self.log.strip():
+            raise InvalidArgument("log", repr(self.log), _LOG_FILE)
+        if not low < high:
+            raise InvalidArgument("reward_range", f"{low:g},{high:g}", "two numbers, the lower one first, such as 0,5")
+        log = RewardLog.read(self.log, low=low, high=high, **self._columns())
+        if self.log_digest not in (None, log.digest):
+            raise InvalidArgument("log_digest", self.log_digest, f"{log.digest}, which the log has")
+        return log
+
+    def _given(self, names: Sequence[str]) -> list[str]:
+        """List those of the names that have a value."""
+        return [name for name in names if getattr(self, name) is not None]
+
+    def _told(self, name: str) -> Any:
+        """Say what was given, for a message."""
+        value = getattr(self, name)
+        if value is True:
+            return "it"
+        return ",".join(f"{part:g}" for part in value) if isinstance(value, tuple | list) else value
+
+    def _columns(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._given(("arm_column", "reward_column"))}
+
+    def _resampled(self) -> Environment:
+        """Read a log, which brings everything that other environments are told."""
+        from banditto.problems.environments.resampled import Resampled
+
+        for name in self._given(("means", "environment", *LINEAR)) if self.log is not None else ():
+            raise InvalidArgument(name, self._told(name), "none, because the log has its own arms and rewards")
+        return Resampled(self.read_log())
+
+    def _blank_actions(self, arms: int | None) -> Any:
+        """Read or spread the actions of a linear problem; None where there are just arms."""
+        if self._given(("actions", "action_set")):
+            found: Any = self.read_actions()
+            if arms is not None and self.action_set is not None:
+                raise InvalidArgument("arms", arms, f"none, because {self.action_set} has infinitely many actions")
+            if arms is not None and arms != len(found):
+                raise InvalidArgument("arms", arms, f"{len(found)}, as many as {self.actions} has, or none")
+            return found
+        features = typed("dimension", self.dimension)
+        if self.normalise:
+            raise InvalidArgument("normalise", self._told("normalise"), "a file of actions, to divide by the longest")
+        if features is None:
+            return None
+        from banditto.geometry.actions.reading import named_set, spread_actions
+
+        return named_set("ball", features) if arms is None else spread_actions(arms, features)
+
+    def _check_repeated(self, own_arms: int, arms: int | None, actions: Any) -> None:
+        """Refuse what a protocol says otherwise."""
+        if arms is not None and arms != own_arms:
+            none = "none: the protocol has a set of actions"
+            raise InvalidArgument("arms", arms, f"{own_arms}, the protocol's own, or none" if own_arms else none)
+        for name in self._given(("actions", "action_set", "dimension")) if actions is None else ():
+            raise InvalidArgument(name, getattr(self, name), "none: the protocol is for arms without features")
+        if self.dimension is not None and not (self.actions or self.action_set):
+            features = typed("dimension", self.dimension)
+            if features != actions.dimension:
+                raise InvalidArgument("dimension", features, f"{actions.dimension}, the protocol's own, or none")
+        elif (self.actions or self.action_set or self.normalise) and self._blank_actions(arms) != actions:
+            name = "actions" if self.actions else "action_set"
+            raise InvalidArgument(name, getattr(self, name), "the protocol's own actions, or none")
+
+
+# -- a policy on it ----------------------------------------------------------------------------------------------------
+
+
+class Chosen(NamedTuple):
+    """What to play: a policy, the environment that it was made for, and the seed of its coins."""
+
+    policy: AnyPolicy
+    environment: Environment
+    horizon: int
+    rho: float
+    seed: int
+
+
+def is_protocol(policy: str) -> bool:
+    """Say whether a policy is named by a protocol file."""
+    return policy.endswith((".toml", ".json"))
+
+
+def chosen(
+    policy: str,
+    place: Callable[[AnyPolicy | None], Environment],
+    *,
+    horizon: str | int | None,
+    rho: str | float | None,
+    seed: str | int | None,
+    gap: str | float | None,
+) -> Chosen:
+    """Choose what to play, by a policy's name and values, or by a protocol file, whose values may only be repeated.
+
+    `place` makes the environment; it is handed the policy of a protocol.
+    """
+    found = None if is_protocol(policy) else place(None)
+    values = {"horizon": horizon, "rho": rho, "seed": seed, "gap": gap}
+    given = {name: typed(name, value) for name, value in values.items()}
+    if found is None:
+        return _by_protocol(Protocol.load(policy), place, given)
+    if given["horizon"] is None:
+        raise InvalidArgument("horizon", "nothing", "an integer, such as 1e8")
+    if given["rho"] is None:
+        raise InvalidArgument("rho", "nothing", "a number between 0 and 1, both excluded")
+    length, share, lead = given["horizon"], given["rho"], given["gap"]
+    made = build_policy(policy, arms=len(found.means), horizon=length, rho=share, environment=found, gap=lead)
+    if lead is not None and not takes_option(policy, "gap"):
+        raise InvalidArgument("gap", lead, f"none, because {policy} does not need one")
+    return Chosen(made, found, length, share, given["seed"] or 0)
+
+
+def chosen_blank(policy: str, spec: ProblemSpec, **values: Any) -> Chosen:
+    """Choose a policy and a kind of problem without an instance; features are only for policies that use them."""
+    found = chosen(policy, spec.blank, **values)
+    if isinstance(found.environment, LinearEnvironment) and not isinstance(found.policy, Acting):
+        allowed = f"none, because {found.policy.name} is for arms without features"
+        name = next(name for name in ("actions", "action_set", "dimension") if getattr(spec, name) is not None)
+        raise InvalidArgument(name, getattr(spec, name), allowed)
+    return found
+
+
+def _by_protocol(protocol: Protocol, place: Callable[[AnyPolicy | None], Environment], given: dict[str, Any]) -> Chosen:
+    own = {"seed": protocol.seed, "horizon": protocol.horizon, "rho": float(protocol.rho)}
+    if protocol.settings.get("gap"):  # a policy that can do without writes nothing
+        own["gap"] = real(str(protocol.settings["gap"]), "gap")
+    for name in ("seed", "horizon", "rho", "gap"):
+        if given[name] is not None and given[name] != own.get(name):
+            allowed = f"{own[name]}, the protocol's own, or none" if name in own else "none: the protocol has none"
+            raise InvalidArgument(name, given[name], allowed)
+    policy = policy_of(protocol)
+    return Chosen(policy, place(policy), protocol.horizon, float(protocol.rho), protocol.seed)
