@@ -71,7 +71,6 @@ def certify(
     stopped goes on where it was, and one with more pairs adds to what is there.
     """
     from banditto.measure import certify as certification  # numerical libraries are loaded once there is work for them
-    from banditto.problems.environments.resampled import Resampled
 
     workers = parameters.Workers.of(jobs, cluster, gpu)
     with collected_warnings() as warnings:
@@ -124,7 +123,10 @@ def certify(
         print_json(content)
     else:
         sys.stdout.write(certificate.table() + "\n")
-        if isinstance(problem.environment, Resampled):
+        if log is not None:
+            from banditto.problems.environments.resampled import Resampled
+
+            assert isinstance(problem.environment, Resampled)
             sys.stdout.write(f"\n{problem.environment.table()}\n")
     if certificate.interrupted:
         kept = f"the result is that of --pairs {certificate.pairs}, and the same command runs all pairs"
