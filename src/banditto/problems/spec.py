@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 LINEAR = ("theta", "actions", "action_set", "dimension", "normalise")
 LOGGED = ("log", "arm_column", "reward_column", "reward_range", "log_digest")
 _LOG_FILE = "a CSV or Parquet file of arms and rewards"
-_FOR_LINEAR = "none: that is for linear problems, which have theta and no means"
+_NAMED = ("actions", "action_set", "dimension")  # what else says that arms have features
 
 Numbers = str | Sequence[float]
 
@@ -155,18 +155,15 @@ class ProblemSpec:
             return self._resampled()
         kind = self.environment or "bernoulli"
         fixed: Any = getattr(own, "actions", None)
-        linear = self._given(LINEAR)
         if fixed is not None and self.theta is None:
             raise InvalidArgument("theta", "nothing", "the parameter, which no protocol holds")
-        if not linear:
+        if not self._given(LINEAR):
             return build_environment(kind, typed("means", self.means))
         if self.means is not None and self.theta is None:
-            raise InvalidArgument(linear[0], self._told(linear[0]), _FOR_LINEAR)
-        if self.means is not None:
-            raise InvalidArgument("means", self._told("means"), "none, because a linear problem has theta and actions")
-        if fixed is not None and not (self.actions or self.action_set) and (self.dimension or self.normalise):
-            name = "normalise" if self.normalise else "dimension"
-            raise InvalidArgument(name, self._told(name), "none, because the protocol has its own actions")
+            self._refuse(LINEAR, "none: that is for linear problems, which have theta and no means")
+        self._refuse(("means",), "none, because a linear problem has theta and actions")
+        if fixed is not None and not (self.actions or self.action_set):
+            self._refuse(("normalise", "dimension"), "none, because the protocol has its own actions")
         if fixed is None or self._given(("actions", "action_set")):
             fixed = self.read_actions()
         return build_linear_environment(kind, typed("theta", self.theta), fixed)
@@ -223,14 +220,14 @@ class ProblemSpec:
         """Read the log of rewards, from a CSV or a Parquet file."""
         low, high = typed("reward_range", self.reward_range) or (0.0, 1.0)
         if self.log is None:
-            for name in self._given(("arm_column", "reward_column", "reward_range")):
-                raise InvalidArgument(name, self._told(name), "none without a log")
+            self._refuse(("arm_column", "reward_column", "reward_range"), "none without a log")
             raise InvalidArgument("log", "nothing", _LOG_FILE)
         if not self.log.strip():
             raise InvalidArgument("log", repr(self.log), _LOG_FILE)
         if not low < high:
             raise InvalidArgument("reward_range", f"{low:g},{high:g}", "two numbers, the lower one first, such as 0,5")
-        log = RewardLog.read(self.log, low=low, high=high, **self._columns())
+        columns: dict[str, Any] = {name: getattr(self, name) for name in self._given(("arm_column", "reward_column"))}
+        log = RewardLog.read(self.log, low=low, high=high, **columns)
         if self.log_digest not in (None, log.digest):
             raise InvalidArgument("log_digest", self.log_digest, f"{log.digest}, which the log has")
         return log
@@ -246,15 +243,17 @@ class ProblemSpec:
             return "it"
         return ",".join(f"{part:g}" for part in value) if isinstance(value, tuple | list) else value
 
-    def _columns(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self._given(("arm_column", "reward_column"))}
+    def _refuse(self, names: Sequence[str], allowed: str) -> None:
+        """Refuse the first of the names that has a value."""
+        for name in self._given(names)[:1]:
+            raise InvalidArgument(name, self._told(name), allowed)
 
     def _resampled(self) -> Environment:
         """Read a log, which brings everything that other environments are told."""
         from banditto.problems.environments.resampled import Resampled
 
-        for name in self._given(("means", "environment", *LINEAR)) if self.log is not None else ():
-            raise InvalidArgument(name, self._told(name), "none, because the log has its own arms and rewards")
+        if self.log is not None:
+            self._refuse(("means", "environment", *LINEAR), "none, because the log has its own arms and rewards")
         return Resampled(self.read_log())
 
     def _blank_actions(self, arms: int | None) -> Any:
@@ -268,7 +267,7 @@ class ProblemSpec:
             return found
         features = typed("dimension", self.dimension)
         if self.normalise:
-            raise InvalidArgument("normalise", self._told("normalise"), "a file of actions, to divide by the longest")
+            self._refuse(("normalise",), "a file of actions, to divide by the longest")
         if features is None:
             return None
         from banditto.geometry.actions.reading import named_set, spread_actions
@@ -280,8 +279,8 @@ class ProblemSpec:
         if arms is not None and arms != own_arms:
             none = "none: the protocol has a set of actions"
             raise InvalidArgument("arms", arms, f"{own_arms}, the protocol's own, or none" if own_arms else none)
-        for name in self._given(("actions", "action_set", "dimension")) if actions is None else ():
-            raise InvalidArgument(name, getattr(self, name), "none: the protocol is for arms without features")
+        if actions is None:
+            self._refuse(_NAMED, "none: the protocol is for arms without features")
         if self.dimension is not None and not (self.actions or self.action_set):
             features = typed("dimension", self.dimension)
             if features != actions.dimension:
@@ -342,8 +341,8 @@ def chosen_blank(policy: str, spec: ProblemSpec, **values: Any) -> Chosen:
     """Choose a policy and a kind of problem without an instance; features are only for policies that use them."""
     found = chosen(policy, spec.blank, **values)
     if isinstance(found.environment, LinearEnvironment) and not isinstance(found.policy, Acting):
+        name = next(name for name in _NAMED if getattr(spec, name) is not None)
         allowed = f"none, because {found.policy.name} is for arms without features"
-        name = next(name for name in ("actions", "action_set", "dimension") if getattr(spec, name) is not None)
         raise InvalidArgument(name, getattr(spec, name), allowed)
     return found
 
