@@ -1,0 +1,287 @@
+"""Records documents of every verb under tests/data/recorded: `python -m tests.recording` adds those that are not there.
+
+A recorded document is what a user may have kept, so it is never written again: schemas must read it for good.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import banditto as bd
+from banditto.cli import main
+from tests.paper.test_reproduction import some_rows
+
+RECORDED = Path(__file__).parent / "data" / "recorded"
+NEUTRAL = {"platform": "Linux-6.1-x86_64-with-glibc2.36", "created": "2026-01-01T00:00:00+00:00"}
+VERSIONS = {"banditto": "0.1.0", "python": "3.11.7", "numpy": "2.3.5", "scipy": "1.16.3", "numba": "0.63.1"}
+FILES = {
+    "arms.csv": "1,0\n0,1\n-0.6,0.8\n",
+    "rewards.csv": "arm,reward\n" + "b,1\nb,1\nb,0\na,0\na,0\na,1\na,0\n" * 30,
+    "box.json": '{"type": "box", "low": [-0.5, -0.5], "high": [0.5, 0.5]}',
+    "discrete.toml": "[[arms]]\nvalues = [0, 1]\nprobabilities = [0.5, 0.5]\n"
+    "[[arms]]\nvalues = [0, 0.5, 1]\nprobabilities = [0.25, 0.25, 0.5]\n",
+    "study.toml": 'title = "Two arms"\nmeans = [0.5, 0.9]\nhorizon = 1e6\nrho = 0.2\npairs = 50\nrounds = 1e4\n'
+    'policies = ["certified-elimination", "moss"]\n',
+}
+MEANS = ("--means", "0.9,0.8,0.7", "--horizon", "1e8", "--rho", "0.1", "--seed", "11")
+SHORT = ("--means", "0.6,0.4", "--horizon", "1e4", "--rho", "0.3", "--pairs", "40")
+LINEAR = ("--theta", "0.5,0.3", "--horizon", "1e6", "--rho", "0.2", "--pairs", "8")
+COMPARED = ("--horizon", "1e6", "--rho", "0.2", "--rounds", "1e4", "--pairs", "20")
+LIVE = ("--horizon", "2000", "--rho", "0.3", "--seed", "7", "--pairs", "2")
+ATTACK = ("--horizon", "1e6", "--rho", "0.1", "--pairs-budget", "1000")
+COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
+    "certificate": {
+        "pass": ("certify", "random-threshold", *MEANS, "--pairs", "100"),
+        "inconclusive": ("certify", "random-threshold", *MEANS, "--pairs", "5"),
+        "one-pair": ("certify", "random-threshold", *MEANS, "--pairs", "1"),
+        "baseline": ("certify", "ucb1", *SHORT),
+        "paper": ("certify", "random-threshold:paper", *SHORT, "--environment", "gaussian:0.25"),
+        "settled": ("certify", "ucb1", *SHORT, "--until-settled"),
+        "gap": ("certify", "explore-then-commit", "--gap", "0.2", *SHORT),
+        "broken-promise": ("certify", "explore-then-commit", "--gap", "0.4", *SHORT),
+        "beta": ("certify", "certified-elimination", *SHORT, "--environment", "beta:4"),
+        "discrete": ("certify", "batched-elimination", *SHORT[2:], "--environment", "discrete:discrete.toml"),
+        "log": ("certify", "certified-elimination", "--log", "rewards.csv", *SHORT[2:]),
+        "actions": ("certify", "certified-linear", "--actions", "arms.csv", *LINEAR),
+        "ball": ("certify", "certified-linear", "--action-set", "ball", "--dimension", "2", *LINEAR),
+        "linear-gaussian": (
+            "certify",
+            "phased-elimination",
+            "--actions",
+            "arms.csv",
+            *LINEAR,
+            "--environment",
+            "gaussian:1",
+        ),
+    },
+    "comparison": {
+        "arms": (
+            *("compare", "--means", "0.5,0.9,0.8", "--gap", "0.1", *COMPARED),
+            *("--policies", "random-threshold,explore-then-commit,ucb1"),
+        ),
+        "study": ("compare", "study.toml"),
+        "log": ("compare", "--log", "rewards.csv", *COMPARED, "--policies", "ucb1,certified-elimination"),
+        "actions": ("compare", "--theta", "0.5,0.3", "--actions", "arms.csv", *COMPARED, "--policies", "lin-ucb"),
+        "box": (
+            "compare",
+            "--theta",
+            "0.5,0.3",
+            "--action-set",
+            "box.json",
+            *COMPARED,
+            "--policies",
+            "certified-linear",
+        ),
+    },
+    "policies": {"all": ("policies",)},
+    "design": {
+        "arms": ("design", "arms.csv", "--pulls", "1e6"),
+        "ball": ("design", "--action-set", "ball", "--dimension", "3"),
+    },
+    "plan": {
+        "horizon": ("plan", "--arms", "3", "--gap", "0.2", "--rho", "0.3"),
+        "commit": ("plan", "explore-then-commit", "--arms", "2", "--gap", "0.4", "--rho", "0.3"),
+        "actions": (
+            "plan",
+            "least-squares-rounding",
+            "--arms",
+            "6",
+            "--dimension",
+            "2",
+            "--gap",
+            "0.2",
+            "--rho",
+            "0.3",
+        ),
+    },
+    "attack": {
+        "pass": ("attack", "certified-elimination", "--arms", "3", *ATTACK),
+        "fail": ("attack", "batched-elimination", "--arms", "2", "--environment", "gaussian:0.5", *ATTACK),
+        "actions": ("attack", "linear-threshold:paper", "--actions", "arms.csv", *ATTACK),
+        "ball": ("attack", "least-squares-rounding", "--dimension", "2", "--environment", "gaussian:0.5", *ATTACK),
+    },
+    "calibration": {
+        "arms": (
+            *("calibrate", "random-threshold", "--arms", "2", "--horizon", "1e6", "--rho", "0.3"),
+            *("--pairs-budget", "1000"),
+        ),
+    },
+    "reproduction": {
+        "agrees": ("reproduce", "--quick", "--only", "lemma-7-design"),
+        "conclusion": ("reproduce", "--quick", "--only", "conclusion"),
+    },
+    "replay": {
+        "dry": ("replay", "ucb1", "--log", "rewards.csv", "--rho", "0.3", "--seed", "4"),
+        "labs": (
+            *("replay", "explore-then-commit", "--gap", "0.4", "--horizon", "1e4", "--log", "rewards.csv"),
+            *("--rho", "0.4", "--split"),
+        ),
+        "parted": ("replay", "ucb1", "--log", "rewards.csv", "--rho", "0.4", "--split"),
+        "cut": ("replay", "certified-elimination", "--horizon", "1e5", "--log", "rewards.csv", "--rho", "0.4"),
+    },
+    "doctor": {"plain": ("doctor",)},
+}
+
+
+def spoken(*words: str) -> str:
+    """What the command line prints for these words."""
+    out, before = io.StringIO(), sys.argv
+    sys.argv = ["banditto", *words]
+    try:
+        with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
+            main(list(words))
+    finally:
+        sys.argv = before
+    return out.getvalue()
+
+
+def document(*words: str) -> dict[str, Any]:
+    """The object that the command line prints, with nothing in it that tells of this machine."""
+    content: dict[str, Any] = json.loads(spoken(*words, "--json"))
+    versions = {name: VERSIONS.get(name) for name in content["versions"]}
+    return content | NEUTRAL | {"versions": versions, "command": ["banditto", *words, "--json"]}
+
+
+def recorded(schema: str, case: str, made: Callable[[], dict[str, Any]]) -> None:
+    """Write a document unless it is there."""
+    path = RECORDED / schema / f"{case}.json"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(made(), indent=1, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def stopped(done: int, total: int) -> None:
+    """A progress that ends a run after its first block."""
+    if done:
+        raise KeyboardInterrupt
+
+
+def interrupted() -> None:
+    """Documents of runs that Ctrl-C ended."""
+    printed = {"warnings": [], "versions": VERSIONS, **NEUTRAL, "command": ["banditto"]}
+    policy, world = bd.RandomThreshold(arms=2, horizon=10**6, rho=0.2), bd.Bernoulli([0.6, 0.4])
+    recorded(
+        "certificate",
+        "interrupted",
+        lambda: {**bd.certify(policy, world, pairs=10_000, progress=stopped).to_dict(), **printed},
+    )
+
+    def second(label: str, done: int, total: int) -> None:
+        if label == "b" and done:
+            raise KeyboardInterrupt
+
+    recorded(
+        "comparison",
+        "interrupted",
+        lambda: {
+            "title": None,
+            **bd.compare(
+                [policy, bd.RandomThreshold(arms=2, horizon=10**6, rho=0.2, constants="paper")],
+                world,
+                labels=["a", "b"],
+                pairs=2048,
+                progress=second,
+            ).to_dict(),
+            **printed,
+        },
+    )
+
+    def measuring(stage: str, done: int, total: int) -> None:
+        if stage == "measuring" and done:
+            raise KeyboardInterrupt
+
+    recorded(
+        "attack",
+        "interrupted",
+        lambda: {**bd.attack(policy, pairs_budget=20_000, progress=measuring).to_dict(), **printed},
+    )
+    claims = {"versions": VERSIONS, **NEUTRAL, "command": ["banditto"]}
+
+    def first(label: str, done: int, total: int) -> None:
+        if done == 1:
+            raise KeyboardInterrupt
+
+    recorded(
+        "reproduction",
+        "interrupted",
+        lambda: {**bd.reproduce(quick=True, only="definition-1", progress=first).to_dict(), **claims},
+    )
+    recorded("reproduction", "verdicts", lambda: {**some_rows().to_dict(), **claims})
+
+
+def live() -> None:
+    """Documents of three runs of one protocol, in the order in which they come about."""
+    spoken("certify", "certified-elimination", "--means", "0.6,0.4", *LIVE, "--out", "registered")
+    run = ("--store", "sqlite:///trial.db")
+
+    def says(schema: str, case: str, *words: str) -> dict[str, Any]:
+        found = document(*words)
+        recorded(schema, case, lambda: found)
+        return found
+
+    for name in ("cta", "other", "third"):
+        says("init", "registered", "init", "registered/protocol.toml", *run, "--name", name, "--arm-names", "A,B")
+    says("verification", "begun", "verify", "cta", *run)
+    says("pending", "none", "pending", "cta", *run)
+    says("tickets", "issued", "ask", "cta", *run, "-n", "5", "--request-id", "r1")
+    says("told", "recorded", "tell", "cta", "1-1", "1", *run)
+    says("told", "repeated", "tell", "cta", "1-1", "1", *run)
+    says("changed", "corrected", "correct", "cta", "1-1", "0", "--reason", "typo", *run)
+    says("changed", "missing", "missing", "cta", "1-3", "--reason", "lost", *run)
+    says("changed", "repeated", "missing", "cta", "1-3", "--reason", "lost", *run)
+    says("told", "excluded", "tell", "cta", "1-3", "1", *run)
+    says("pending", "some", "pending", "cta", *run)
+    plan = says("status", "running", "status", "cta", *run)["plan"]
+    says("tickets", "rest", "ask", "cta", *run, "-n", str(sum(plan.values())))
+    says("tickets", "waiting", "ask", "cta", *run)
+    says("stopped", "recorded", "stop", "cta", "--reason", "enough", *run)
+    says("stopped", "repeated", "stop", "cta", "--reason", "enough", *run)
+    says("status", "stopped", "status", "cta", *run)
+    says("tickets", "stopped", "ask", "cta", *run)
+    says("verification", "good", "verify", "cta", *run)
+    says("verification", "other-head", "verify", "cta", "--expect", "0" * 64, *run)
+    says("export", "csv", "export", "cta", *run, "--out", "all.csv")
+    says("export", "json", "export", "cta", *run, "--format", "json", "--out", "all.json")
+    says("replication", "nothing", "replicate", "sqlite:///trial.db#cta", "sqlite:///trial.db#other")
+    for name, lead in (("other", 0.9), ("third", 0.1)):
+        while (status := document("status", name, *run))["state"] == "running":
+            lines = [
+                f"{status['batch']},{arm},{count},{round(lead * count) if arm == 'A' else 0}\n"
+                for arm, count in status["plan"].items()
+            ]
+            Path("totals.csv").write_text("batch,arm,count,total\n" + "".join(lines))
+            says("told", "totals", "tell", name, "--totals", "totals.csv", *run)
+    says("status", "finished", "status", "other", *run)
+    says("tickets", "finished", "ask", "other", *run)
+    says("replication", "same", "replicate", "sqlite:///trial.db#other", "sqlite:///trial.db#other")
+    says("replication", "parted", "replicate", "sqlite:///trial.db#other", "sqlite:///trial.db#third")
+    says("doctor", "store", "doctor", *run)
+    with contextlib.closing(sqlite3.connect("trial.db")) as database:
+        database.execute("UPDATE banditto_event SET body = replace(body, 'typo', 'slip')")
+        database.commit()
+    says("verification", "bad-event", "verify", "cta", *run)
+    says("doctor", "failed", "doctor", *run)
+
+
+def record() -> None:
+    """Record what is not there."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for name, content in FILES.items():
+            Path(name).write_text(content)
+        for schema, cases in COMMANDS.items():
+            for case, words in cases.items():
+                recorded(schema, case, lambda words=words: document(*words))
+        interrupted()
+        live()
+
+
+if __name__ == "__main__":
+    record()
