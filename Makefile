@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup demo test lint check-long bench docs docs-serve docs-tables clean
+.PHONY: setup demo test lint check-long bench schemas docs docs-serve docs-tables clean
 
 setup: $(STAMP)
 
@@ -36,6 +36,10 @@ check-long: setup
 
 bench: setup
 	$(BIN)/python benchmarks/run.py
+
+# writes src/banditto/schemas from the types of what the verbs print
+schemas: setup
+	$(BIN)/python -m tools.schemas
 
 # the site, without the network: open site/index.html
 docs: setup

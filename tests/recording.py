@@ -12,6 +12,7 @@ import sqlite3
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -278,7 +279,7 @@ def record() -> None:
             Path(name).write_text(content)
         for schema, cases in COMMANDS.items():
             for case, words in cases.items():
-                recorded(schema, case, lambda words=words: document(*words))
+                recorded(schema, case, partial(document, *words))
         interrupted()
         live()
 

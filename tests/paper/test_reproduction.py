@@ -321,7 +321,7 @@ class Page(HTMLParser):
 
 def test_the_report() -> None:
     found = some_rows()
-    content = found.to_dict() | provenance()
+    content: dict[str, Any] = {**found.to_dict(), **provenance()}
     jsonschema.validate(content, json.loads((REPOSITORY / "src/banditto/schemas/reproduction.json").read_text()))
     assert {"name", "statement", "predicted", "measured", "interval", "detectable", "verdict"} <= set(
         content["claims"][0]

@@ -17,6 +17,7 @@ from banditto.core.text import text_table
 from banditto.problems.spec import typed
 
 if TYPE_CHECKING:
+    from banditto.cli.documents import TellingContent
     from banditto.live.registration import RewardRange
 
 Number = Annotated[str, typer.Option("-n", metavar="N", help="How many tickets, at the most.")]
@@ -75,7 +76,11 @@ def tell(
             if source is not None:
                 _check_range(pairs, experiment.registration.rewards)
             answers = experiment.tell_many(pairs)
-    counts = {answer: answers.count(answer) for answer in ("recorded", "repeated", "excluded")}
+    counts: TellingContent = {
+        "recorded": answers.count("recorded"),
+        "repeated": answers.count("repeated"),
+        "excluded": answers.count("excluded"),
+    }
     text = ", ".join(f"{count} {answer}" for answer, count in counts.items() if count) or "nothing to tell"
     print_steps({"told": counts}, text, as_json)
     return EXIT_OK

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,6 +23,9 @@ from banditto.cli.output import (
 )
 from banditto.core.provenance import provenance
 from banditto.problems.spec import ProblemSpec, chosen_blank, typed
+
+if TYPE_CHECKING:
+    from banditto.cli.documents import AttackDocument
 
 FILES = ("attack.json", "protocol.toml")
 Budget = Annotated[
@@ -90,7 +93,7 @@ def attack(
         except KeyboardInterrupt:
             sys.stderr.write("banditto: interrupted before the search was finished; nothing to report\n")
             raise
-        content = found.to_dict() | {"warnings": warnings} | provenance()
+        content: AttackDocument = {**found.to_dict(), "warnings": warnings, **provenance()}
         if folder is not None:
             texts = json.dumps(content, indent=2, allow_nan=False) + "\n", found.certificate.protocol.to_toml()
             write_together(folder, dict(zip(FILES, texts, strict=True)))

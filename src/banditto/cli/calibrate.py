@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 from banditto.cli import parameters
 from banditto.cli.attack import Budget
@@ -20,6 +21,9 @@ from banditto.cli.output import (
 from banditto.cli.plan import Save
 from banditto.core.provenance import provenance
 from banditto.problems.spec import ProblemSpec, chosen_blank, typed
+
+if TYPE_CHECKING:
+    from banditto.cli.documents import CalibrationDocument
 
 
 def calibrate(
@@ -76,7 +80,7 @@ def calibrate(
             executor=executor,
             progress=progress,
         )
-    content = found.to_dict() | {"warnings": warnings} | provenance()
+    content: CalibrationDocument = {**found.to_dict(), "warnings": warnings, **provenance()}
     tried = f"{found.attacks} attacks, {found.instances_tried} instances, {found.pairs_tried} pairs"
     write_file(place, f"# {found.label}: {tried}\n{found.protocol.to_toml()}", "save")
     if as_json:

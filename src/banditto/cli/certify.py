@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,6 +24,9 @@ from banditto.cli.output import (
 from banditto.core.provenance import provenance
 from banditto.engine.ledger import FILE_NAME
 from banditto.problems.spec import ProblemSpec, chosen, typed
+
+if TYPE_CHECKING:
+    from banditto.cli.documents import CertificateDocument
 
 FILES = ("certificate.json", "protocol.toml")
 UntilSettled = Annotated[
@@ -115,7 +118,7 @@ def certify(
                 what = "finished pairs are kept, and the same command goes on from there"
             sys.stderr.write(f"banditto: interrupted before there was a result; {what}\n")
             raise
-        content = certificate.to_dict() | {"warnings": warnings} | provenance()
+        content: CertificateDocument = {**certificate.to_dict(), "warnings": warnings, **provenance()}
         if folder is not None:
             texts = json.dumps(content, indent=2, allow_nan=False) + "\n", certificate.protocol.to_toml()
             write_together(folder, dict(zip(FILES, texts, strict=True)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,6 +24,7 @@ from banditto.cli.output import (
 from banditto.core.provenance import provenance
 
 if TYPE_CHECKING:
+    from banditto.cli.documents import ComparisonDocument
     from banditto.measure.compare import CompareProgress, Comparison
     from banditto.measure.study_file import StudyFile
 
@@ -149,7 +150,12 @@ def compare(
         if not comparison.entrants:
             sys.stderr.write("banditto: interrupted before the first policy was finished; nothing to report\n")
             raise KeyboardInterrupt
-        content = {"title": plan.title, **comparison.to_dict(), "warnings": warnings} | provenance()
+        content: ComparisonDocument = {
+            "title": plan.title,
+            **comparison.to_dict(),
+            "warnings": warnings,
+            **provenance(),
+        }
         if folder is not None:
             drawn = _write_report(folder, comparison, plan, content, progress)
     if as_json:
@@ -171,7 +177,7 @@ def compare(
 
 
 def _write_report(
-    folder: Path, comparison: Comparison, plan: StudyFile, content: dict[str, Any], progress: CompareProgress | None
+    folder: Path, comparison: Comparison, plan: StudyFile, content: ComparisonDocument, progress: CompareProgress | None
 ) -> bool:
     """Write results first, then what takes longer; the answer is False if Ctrl-C came between them."""
     from banditto.report.comparison_report import drawn_files, raw_files

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -17,11 +17,12 @@ from banditto.core.text import text_table
 from banditto.problems.spec import ProblemSpec, typed
 
 if TYPE_CHECKING:
+    from banditto.cli.documents import DesignDocument, PulledContent
     from banditto.geometry.actions.finite import FiniteActions
     from banditto.geometry.actions.sets import ConvexSet
     from banditto.geometry.design.design_result import Design
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Final = 1
 MOST_ROWS = 40
 Arms = Annotated[
     str | None,
@@ -69,10 +70,9 @@ def design(
     if picture is not None:
         _draw(picture, found, actions)
     if as_json:
-        content: dict[str, Any] = {"schema_version": SCHEMA_VERSION} | found.to_dict()
-        if plan is not None:
-            content |= {"pulls": list(plan.pulls), "plan_digest": plan.digest}
-        print_json(content | provenance())
+        pulled: PulledContent = {} if plan is None else {"pulls": list(plan.pulls), "plan_digest": plan.digest}
+        content: DesignDocument = {"schema_version": SCHEMA_VERSION, **found.to_dict(), **pulled, **provenance()}
+        print_json(content)
     else:
         sys.stdout.write(_table(found, None if plan is None else plan.pulls))
     return EXIT_OK if found.target_met else EXIT_CHECK

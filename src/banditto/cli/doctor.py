@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,9 @@ from banditto.cli.output import EXIT_CHECK, EXIT_OK, place_to_write, print_json,
 from banditto.core.errors import InvalidArgument
 from banditto.core.provenance import extras, provenance
 from banditto.core.text import text_table
+
+if TYPE_CHECKING:
+    from banditto.cli.documents import DoctorDocument
 
 DoctorOut = Annotated[str | None, typer.Option("--out", metavar="FILE", help="Write an HTML report there.")]
 
@@ -35,7 +38,7 @@ def doctor(
         parameters.check_store(url)
     with spinner("checking", quiet):
         found = examine(url)
-    content = found.to_dict() | provenance()
+    content: DoctorDocument = {**found.to_dict(), **provenance()}
     content["versions"] |= extras()
     if path is not None:
         write_file(path, doctor_page(found), "out")

@@ -48,7 +48,7 @@ def export(
         sys.stdout.write(content.decode())
     else:
         write_file(path, content, "out")
-    if as_json:
+    if out is not None and as_json:
         print_steps({"file": out, "receipt": log.receipt()}, "", as_json)
     elif path is not None and not quiet:
         sys.stderr.write(f"banditto: wrote {out}\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,9 @@ from banditto.cli import parameters
 from banditto.cli.output import EXIT_OK, print_steps
 from banditto.core.errors import InvalidArgument
 from banditto.problems.spec import numbers
+
+if TYPE_CHECKING:
+    from banditto.cli.documents import RegisteredContent
 
 ProtocolFile = Annotated[
     str, typer.Argument(metavar="PROTOCOL", help="A protocol file (.toml), as `banditto plan --save` writes it.")
@@ -47,7 +50,12 @@ def init(
     made = registered(read, names, _range(rewards))
     with Experiment.create(url, name, made) as experiment:
         status = experiment.status()
-    content = {"name": name, "digest": made.digest, "head": status.head, "arm_names": list(made.arm_names)}
+    content: RegisteredContent = {
+        "name": name,
+        "digest": made.digest,
+        "head": status.head,
+        "arm_names": list(made.arm_names),
+    }
     print_steps(content, f"{name} is registered\ndigest {made.digest}\nhead   {status.head}", as_json)
     return EXIT_OK
 

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
 import typer
 
@@ -23,19 +23,22 @@ from banditto.core.provenance import provenance
 from banditto.engine.blocks import Progress
 
 EXIT_OK, EXIT_BUG, EXIT_USAGE, EXIT_CHECK, EXIT_CONFLICT, EXIT_INTERRUPTED, EXIT_PIPE = 0, 1, 2, 3, 4, 130, 141
-LIVE_SCHEMA_VERSION = 1
+if TYPE_CHECKING:
+    from banditto.cli.documents import LiveContent
+
+LIVE_SCHEMA_VERSION: Final = 1
 _DATABASE = b"SQLite format 3\0"  # how such a file begins
 
 
-def print_json(content: dict[str, Any]) -> None:
+def print_json(content: Mapping[str, object]) -> None:
     """Print one object on stdout."""
     sys.stdout.write(json.dumps(content, indent=2, allow_nan=False) + "\n")
 
 
-def print_steps(content: dict[str, Any], lines: str, as_json: bool) -> None:
+def print_steps(content: LiveContent, lines: str, as_json: bool) -> None:
     """Print what a live experiment answered: one object, or lines for people."""
     if as_json:
-        print_json({"schema_version": LIVE_SCHEMA_VERSION} | content | provenance())
+        print_json({"schema_version": LIVE_SCHEMA_VERSION, **content, **provenance()})
     else:
         sys.stdout.write(lines.rstrip("\n") + "\n")
 

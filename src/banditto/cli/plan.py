@@ -26,6 +26,7 @@ from banditto.core.provenance import provenance
 from banditto.problems.spec import ProblemSpec, typed
 
 if TYPE_CHECKING:
+    from banditto.cli.documents import PlanDocument
     from banditto.measure.plan import TrialPlan
 
 FILES = (
@@ -113,7 +114,7 @@ def plan(
                 seed=0 if seed is None else typed("seed", seed),
                 progress=tell,
             )
-        content = found.to_dict() | provenance()
+        content: PlanDocument = {**found.to_dict(), **provenance()}
         write_file(place, found.protocol.to_toml(), "save")
         if folder is not None:
             with progress_bars(quiet) as progress:
@@ -125,7 +126,7 @@ def plan(
     return EXIT_OK
 
 
-def _files(found: TrialPlan, content: dict[str, Any], progress: Any) -> dict[str, str | bytes]:
+def _files(found: TrialPlan, content: PlanDocument, progress: Any) -> dict[str, str | bytes]:
     from banditto.measure.plan.trial_plan import CurvePoint, price_curves
     from banditto.report.figures import price_files
     from banditto.report.style import LOOKS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -12,7 +12,10 @@ from banditto.cli.output import EXIT_CHECK, EXIT_OK, collected_warnings, print_j
 from banditto.core.provenance import provenance
 from banditto.problems.spec import ProblemSpec, chosen, is_protocol
 
-SCHEMA_VERSION = 1
+if TYPE_CHECKING:
+    from banditto.cli.documents import ReplayDocument
+
+SCHEMA_VERSION: Final = 1
 Split = Annotated[
     bool,
     typer.Option("--split", help="Two labs: one reads the first, third ... row of each arm, the other the rest."),
@@ -56,13 +59,15 @@ def replay(
     runs = [replayed(problem.policy, lab, seed=problem.seed, horizon=problem.horizon) for lab in labs]
     parting = runs[0].against(runs[1]) if split else None
     if as_json:
-        content: dict[str, Any] = {
+        content: ReplayDocument = {
             "schema_version": SCHEMA_VERSION,
             "labs": [run.to_dict() for run in runs],
             "compared": None if parting is None else parting.compared,
             "parted": None if parting is None else parting.parted,
+            "warnings": warnings,
+            **provenance(),
         }
-        print_json(content | {"warnings": warnings} | provenance())
+        print_json(content)
     else:
         sys.stdout.write("\n\n".join(run.table() for run in runs) + "\n")
         if parting is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,6 +21,9 @@ from banditto.cli.output import (
 )
 from banditto.core.exact import integer
 from banditto.core.provenance import provenance
+
+if TYPE_CHECKING:
+    from banditto.cli.documents import ReproductionDocument
 
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer pairs and points: some minutes instead of many.")]
 Only = Annotated[
@@ -61,7 +64,7 @@ def reproduce(
             sys.stderr.write(f"banditto: {number}, about {_spoken(seconds)} with {_processes(workers)}\n")
         with notices(quiet), workers.opened() as executor, progress_bars(quiet) as progress:
             found = running.reproduce(quick=quick, only=only, jobs=workers.jobs, executor=executor, progress=progress)
-            content = found.to_dict() | provenance()
+            content: ReproductionDocument = {**found.to_dict(), **provenance()}
             if folder is not None and found.rows:
                 from banditto.report.paper_report import figure_names, reproduction_files
 

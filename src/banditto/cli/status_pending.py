@@ -44,5 +44,5 @@ def pending(
         found = experiment.pending(age)
     rows = [(line.id, line.arm_name, line.batch, line.issued) for line in found]
     text = text_table(("ticket", "arm", "batch", "handed out"), rows) if rows else "no ticket waits for a reward"
-    print_steps({"tickets": [line._asdict() for line in found]}, text, as_json)
+    print_steps({"tickets": [line.to_dict() for line in found]}, text, as_json)
     return EXIT_OK

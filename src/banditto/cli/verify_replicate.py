@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from banditto.cli import parameters
 from banditto.cli.output import EXIT_CHECK, EXIT_OK, print_steps, progress_bar, progress_bars
 from banditto.core.text import short, text_table
+
+if TYPE_CHECKING:
+    from banditto.live.replicate import ReplicationContent
 
 Expect = Annotated[
     str | None,
@@ -60,8 +63,9 @@ def replicate(first: Run, second: OtherRun, as_json: parameters.Json = False, qu
     return EXIT_OK if found.same else EXIT_CHECK
 
 
-def _diverged(content: dict[str, Any]) -> str:
+def _diverged(content: ReplicationContent) -> str:
     found = content["divergence"]
+    assert found is not None
     one, two = found["sides"]
     rows = [
         (

@@ -9,16 +9,33 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from typing_extensions import TypedDict
 
 from banditto.core.errors import masked
+from banditto.core.json_types import Keywords, Moment
 from banditto.version import __version__
 
 LIBRARIES = ("numpy", "scipy", "numba", "highspy")
 OF_EXTRAS = ("sqlalchemy", "psycopg", "pyarrow", "dask", "cupy-cuda13x")
 
 
-def provenance() -> dict[str, Any]:
+class Origin(TypedDict):
+    """Where a document was made."""
+
+    platform: str
+    command: list[str]
+    created: Moment
+
+
+class Provenance(Origin):
+    """Where a document was made, and by which software; None is a library that is not installed."""
+
+    versions: Annotated[dict[str, Any], Keywords(required=["banditto", "python", "numpy", "scipy", "numba"])]
+
+
+def provenance() -> Provenance:
     """The metadata that every JSON result carries; nothing in it enters a digest."""
     return {
         "versions": {"banditto": __version__, "python": platform.python_version()} | _libraries(),

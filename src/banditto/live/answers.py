@@ -4,10 +4,69 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
+
+from typing_extensions import TypedDict
+
+from banditto.core.json_types import Digest, Natural, Positive
 
 AskState = Literal["issued", "waiting", "finished", "stopped"]
 Told = Literal["recorded", "repeated", "excluded"]
+Changed = Literal["recorded", "repeated"]
+
+
+class AssignmentContent(TypedDict):
+    """An `Assignment` as plain data."""
+
+    id: str
+    arm: Natural
+    arm_name: str
+    batch: Positive
+
+
+class AnswerContent(TypedDict):
+    """An `Answer` as plain data."""
+
+    tickets: list[AssignmentContent]
+    state: AskState
+    reason: str
+
+
+class PendingContent(TypedDict):
+    """A `Pending` as plain data."""
+
+    id: str
+    arm: Natural
+    arm_name: str
+    batch: Natural
+    issued: str
+
+
+class TicketCounts(TypedDict):
+    """How many tickets of all batches are in which state."""
+
+    open: Natural
+    told: Natural
+    missing: Natural
+    late: Natural
+
+
+class StatusContent(TypedDict):
+    """An `ExperimentStatus` as plain data."""
+
+    name: str
+    state: Literal["running", "finished", "stopped"]
+    digest: Digest
+    head: Digest
+    events: Natural
+    batch: Natural
+    horizon: Natural
+    spent: Natural
+    plan: dict[str, Natural]
+    told: dict[str, Natural]
+    issued: Natural
+    tickets: TicketCounts
+    registered: str
 
 
 class Assignment(NamedTuple):
@@ -36,10 +95,13 @@ class Answer:
     def __getitem__(self, place: int) -> Assignment:
         return self.tickets[place]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> AnswerContent:
         """Give the content as plain data."""
         return {
-            "tickets": [ticket._asdict() for ticket in self.tickets],
+            "tickets": [
+                {"id": ticket.id, "arm": ticket.arm, "arm_name": ticket.arm_name, "batch": ticket.batch}
+                for ticket in self.tickets
+            ],
             "state": self.state,
             "reason": self.reason,
         }
@@ -53,6 +115,16 @@ class Pending(NamedTuple):
     arm_name: str
     batch: int
     issued: str  # UTC, ISO 8601
+
+    def to_dict(self) -> PendingContent:
+        """Plain data."""
+        return {
+            "id": self.id,
+            "arm": self.arm,
+            "arm_name": self.arm_name,
+            "batch": self.batch,
+            "issued": self.issued,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +145,25 @@ class ExperimentStatus:
     tickets: dict[str, int]  # of all batches: open, told, missing, late
     registered: str  # when; UTC, ISO 8601
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> StatusContent:
         """Give the content as plain data."""
-        return dict(self.__dict__)
+        return {
+            "name": self.name,
+            "state": self.state,
+            "digest": self.digest,
+            "head": self.head,
+            "events": self.events,
+            "batch": self.batch,
+            "horizon": self.horizon,
+            "spent": self.spent,
+            "plan": self.plan,
+            "told": self.told,
+            "issued": self.issued,
+            "tickets": {
+                "open": self.tickets["open"],
+                "told": self.tickets["told"],
+                "missing": self.tickets["missing"],
+                "late": self.tickets["late"],
+            },
+            "registered": self.registered,
+        }

@@ -20,7 +20,7 @@ import numpy as np
 from banditto.core.errors import BandittoError, ConflictError, InvalidArgument
 from banditto.core.exact import integer, real
 from banditto.core.protocol import Protocol
-from banditto.live.answers import Answer, ExperimentStatus, Pending, Told
+from banditto.live.answers import Answer, Changed, ExperimentStatus, Pending, Told
 from banditto.live.event_log import Row
 from banditto.live.fold import Course, Stage, Standing, Ticket
 from banditto.live.registration import Registration, registered
@@ -170,7 +170,7 @@ class Experiment(AbstractContextManager["Experiment"]):
         batch = integer(batch, "batch", 1, 10**6)
         return self._write(lambda transaction: transaction.tell_totals(batch, totals))
 
-    def correct(self, ticket: str, reward: float, reason: str) -> Told:
+    def correct(self, ticket: str, reward: float, reason: str) -> Changed:
         """Replace a reward that was wrong, until its batch is decided; "recorded" or "repeated" comes back.
 
         Args:
@@ -182,7 +182,7 @@ class Experiment(AbstractContextManager["Experiment"]):
         why = checked_text(reason, "reason", LONGEST_TEXT)
         return self._write(lambda transaction: transaction.correct(ticket, value, why))
 
-    def missing(self, ticket: str, reason: str) -> Told:
+    def missing(self, ticket: str, reason: str) -> Changed:
         """Say that a reward will not come: its slot is handed out again, so that the plan is kept exactly.
 
         Args:
@@ -192,7 +192,7 @@ class Experiment(AbstractContextManager["Experiment"]):
         why = checked_text(reason, "reason", LONGEST_TEXT)
         return self._write(lambda transaction: transaction.missing(ticket, why))
 
-    def stop(self, reason: str) -> Told:
+    def stop(self, reason: str) -> Changed:
         """End the experiment before its horizon. Rewards of tickets that are out are still recorded.
 
         Args:

@@ -9,7 +9,10 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from typing_extensions import TypedDict
+
 from banditto.core.errors import MissingExtra
+from banditto.core.json_types import Digest, Natural
 from banditto.engine.blocks import Progress
 from banditto.live.event_log import Event, Row
 from banditto.live.fold import LogError, Ticket, exact_sum
@@ -24,6 +27,16 @@ COLUMNS = (
 SCHEMA_VERSION = 1
 
 
+class ReceiptContent(TypedDict):
+    """What to keep of an experiment outside its store."""
+
+    name: str
+    digest: Digest
+    events: Natural
+    head: Digest
+    created: str
+
+
 class EventLog(NamedTuple):
     """An experiment's row and events, and what `verify` says of them, as they were at one moment."""
 
@@ -31,9 +44,16 @@ class EventLog(NamedTuple):
     events: list[Event]
     verification: Verification
 
-    def receipt(self) -> dict[str, Any]:
+    def receipt(self) -> ReceiptContent:
         """Make what to keep outside the store: whoever has it can tell whether the log was written anew."""
-        return {key: self.row[key] for key in ("name", "digest", "events", "head", "created")}
+        row = self.row
+        return {
+            "name": row["name"],
+            "digest": row["digest"],
+            "events": row["events"],
+            "head": row["head"],
+            "created": row["created"],
+        }
 
 
 def read_log(url: str, name: str, progress: Progress | None = None) -> EventLog:

@@ -6,13 +6,15 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from typing_extensions import TypedDict
 
 from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import ConflictError, InvalidArgument
+from banditto.core.json_types import Digest, Keywords, Natural
 from banditto.engine.blocks import Progress
 from banditto.live.event_log import Decision, FoldedLog, folded
 from banditto.live.experiment import checked_name
@@ -20,6 +22,44 @@ from banditto.live.fold import LogError
 from banditto.live.registration import Registration
 from banditto.live.sql import Reading
 from banditto.live.store import Store, shown_url
+
+
+class TossContent(TypedDict):
+    """A `Toss` as plain data."""
+
+    purpose: str
+    batch: Natural
+    arm: Natural
+    value: float
+
+
+class SideContent(TypedDict):
+    """A `Side` as plain data."""
+
+    means: dict[str, float]
+    behind: dict[str, float]
+    next_pulls: dict[str, Natural]
+
+
+class DivergenceContent(TypedDict):
+    """A `Divergence` as plain data."""
+
+    batch: Natural
+    thresholds: dict[str, Any]
+    cuts: dict[str, float]
+    coins: list[TossContent]
+    sides: Annotated[list[SideContent], Keywords(minItems=2, maxItems=2)]
+
+
+class ReplicationContent(TypedDict):
+    """A `Replication` as plain data."""
+
+    digest: Digest
+    runs: Annotated[list[str], Keywords(minItems=2, maxItems=2)]
+    decisions: list[Natural]
+    compared: Natural
+    same: bool
+    divergence: DivergenceContent | None
 
 
 class Toss(NamedTuple):
@@ -49,14 +89,19 @@ class Divergence:
     coins: tuple[Toss, ...]
     sides: tuple[Side, Side]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> DivergenceContent:
         """Give the content as plain data."""
         return {
             "batch": self.batch,
             "thresholds": self.thresholds,
             "cuts": self.cuts,
-            "coins": [toss._asdict() for toss in self.coins],
-            "sides": [side._asdict() for side in self.sides],
+            "coins": [
+                {"purpose": toss.purpose, "batch": toss.batch, "arm": toss.arm, "value": toss.value}
+                for toss in self.coins
+            ],
+            "sides": [
+                {"means": side.means, "behind": side.behind, "next_pulls": side.next_pulls} for side in self.sides
+            ],
         }
 
 
@@ -75,7 +120,7 @@ class Replication:
         """Whether all decisions that both have taken are the same."""
         return self.divergence is None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ReplicationContent:
         """Give the content as plain data."""
         return {
             "digest": self.digest,

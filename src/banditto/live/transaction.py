@@ -11,7 +11,7 @@ from typing import Any
 
 from banditto.core.errors import ConflictError, InvalidArgument
 from banditto.core.exact import integer
-from banditto.live.answers import Answer, Assignment, Told
+from banditto.live.answers import Answer, Assignment, Changed, Told
 from banditto.live.event_log import Kind, Row
 from banditto.live.fold import Course, Slot, Standing, Ticket, sum_text
 from banditto.live.registration import Registration, plain
@@ -129,7 +129,7 @@ class Transaction:
 
     # -- what goes wrong -----------------------------------------------------------------------------------------------
 
-    def correct(self, text: str, reward: float, reason: str) -> Told:
+    def correct(self, text: str, reward: float, reason: str) -> Changed:
         """Record another reward for a ticket of this batch; whether it was new comes back."""
         ticket, row = self._found(text)
         if row["status"] != "told":
@@ -144,7 +144,7 @@ class Transaction:
         self._save()
         return "recorded"
 
-    def missing(self, text: str, reason: str) -> Told:
+    def missing(self, text: str, reason: str) -> Changed:
         """Record that a ticket's reward will not come, so that its slot is handed out again."""
         ticket, row = self._found(text)
         if row["status"] in ("missing", "late"):
@@ -157,7 +157,7 @@ class Transaction:
         self._save()
         return "recorded"
 
-    def stop(self, reason: str) -> Told:
+    def stop(self, reason: str) -> Changed:
         """Record the end before the horizon, after which no tickets are handed out."""
         if self.standing.status == "stopped":
             return "repeated"

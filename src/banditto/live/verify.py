@@ -5,14 +5,29 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import Any
+
+from typing_extensions import TypedDict
 
 from banditto.core.errors import InvalidArgument
+from banditto.core.json_types import Natural
 from banditto.engine.blocks import Progress
 from banditto.live.event_log import Decision, FoldedLog, Row, folded
 from banditto.live.fold import LogError, Ticket
 from banditto.live.sql import Reading
 from banditto.live.store import Store
+
+
+class VerificationContent(TypedDict):
+    """A `Verification` as plain data; a damaged row may hold anything for a digest or a head."""
+
+    name: str
+    digest: str
+    events: Natural
+    head: str
+    verified: bool
+    problem: str | None
+    event: int | None
+    decisions: Natural
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,8 +47,8 @@ class Verification:
         """Whether the log verifies."""
         return self.problem is None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give the content as plain data; of the decisions, how many there are."""
+    def to_dict(self) -> VerificationContent:
+        """Give the content as plain data; of the decisions, which stand in the log, their number."""
         return {
             "name": self.name,
             "digest": self.digest,

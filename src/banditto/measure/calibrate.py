@@ -11,27 +11,66 @@ import math
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Final, Literal
+
+from typing_extensions import TypedDict
 
 from banditto.chance.coins import LARGEST_SEED
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer
+from banditto.core.json_types import Digest, Horizon, InsideUnit, Keywords, Natural, Positive
 from banditto.core.protocol import Protocol
 from banditto.core.text import html_table, text_table
 from banditto.engine.pool import shared_workers
-from banditto.measure.attack.attacking import DEFAULT_BUDGET, Attack, AttackProgress, Worst, attack, space_of
+from banditto.measure.attack.attacking import (
+    DEFAULT_BUDGET,
+    Attack,
+    AttackProgress,
+    Worst,
+    WorstContent,
+    attack,
+    space_of,
+)
 from banditto.measure.certify import MOST_JOBS, certify
 from banditto.policies.catalogue import protocol_of
 from banditto.policies.policy import AnyPolicy, Policy
 from banditto.policies.shared.replicable import CALIBRATED, Replicable, without_warnings
 from banditto.problems.environment import Environment
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Final = 1
 LARGEST_NOMINAL = 0.98
 _FIRST_STEP = 1.5
 _FINEST = 1.02  # nominal rhos closer than this are the same
 _CONFIRMATIONS, _MOST_KNOWN = 3, 12
 _REGRET_PAIRS = 2048
+
+
+class CalibrationContent(TypedDict):
+    """A `Calibration` as plain data."""
+
+    schema_version: Literal[1]
+    policy: str
+    constants: Annotated[str, Keywords(const=CALIBRATED)]
+    arms: Annotated[int, Keywords(minimum=0, description="0 for an infinite action set")]
+    horizon: Horizon
+    rho: InsideUnit
+    nominal_rho: Annotated[
+        float,
+        Keywords(exclusiveMinimum=0, exclusiveMaximum=1, description="the constants are those certified for this rho"),
+    ]
+    bound: Annotated[None, Keywords(description="nothing is certified")]
+    proved: Annotated[float, Keywords(description="what the proof gives for these constants: more than rho")]
+    attacks: Positive
+    instances_tried: Positive
+    pairs_tried: Positive
+    worst: WorstContent
+    regret_factor: Annotated[
+        float,
+        Keywords(exclusiveMinimum=0, description="certified regret divided by calibrated regret, on regret_means"),
+    ]
+    regret_means: list[float]
+    seed: Natural
+    digest: Digest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +98,12 @@ class Calibration:
         """What stands wherever the constants are named."""
         return CALIBRATED
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data; the policy is in the protocol."""
+    def to_dict(self) -> CalibrationContent:
+        """Return plain data.
+
+        The policy is there by name, and whole in the `protocol`, which is a file of its own and is there by its digest.
+        `last`, the worst of the attacks that confirmed it, is left out but for its `worst`.
+        """
         return {
             "schema_version": SCHEMA_VERSION,
             "policy": self.policy.name,

@@ -14,13 +14,15 @@ from concurrent.futures import Executor
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from scipy.special import ndtri
+from typing_extensions import TypedDict
 
 from banditto.chance.noise import SCHEME
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, open_unit
+from banditto.core.json_types import Digest, Horizon, InsideUnit, Interval, Keywords, Natural, Positive, Share
 from banditto.core.protocol import Protocol
 from banditto.core.text import html_table, short, text_table
 from banditto.engine.backend import Backend
@@ -32,10 +34,10 @@ from banditto.engine.run import Run, run_of
 from banditto.numbers.confidence_sequence import ConfidenceSequence
 from banditto.numbers.intervals import MOST_PAIRS, clopper_pearson, pairs_to_settle
 from banditto.policies.catalogue import protocol_of
-from banditto.policies.policy import AnyPolicy, Guarantee, own_guarantee, own_rho
-from banditto.problems.environment import Environment
+from banditto.policies.policy import AnyPolicy, Guarantee, GuaranteeContent, own_guarantee, own_rho
+from banditto.problems.environment import Environment, LoggedContent
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Final = 1
 MOST_JOBS = 1024
 DEFAULT_PAIRS = 1000
 DEFAULT_LIMIT = 10**7  # of a run that goes on until it is settled
@@ -52,6 +54,50 @@ class Regret(NamedTuple):
     mean: float
     interval: tuple[float, float]
     largest: float
+
+
+class RegretContent(TypedDict):
+    """A `Regret` as plain data; one pair has no interval."""
+
+    mean: float
+    interval: Interval | None
+    largest: float
+
+
+class MeasuredContent(TypedDict):
+    """What was measured of one policy, beside the environment."""
+
+    schema_version: Literal[1]
+    policy: str
+    constants: str | None
+    horizon: Horizon
+    rho: InsideUnit
+    seed: Natural
+    noise_seed: Natural
+    pairs: Positive
+    mismatches: Natural
+    agreement: Share
+    interval: Interval
+    interval_kind: Annotated[
+        IntervalKind,
+        Keywords(description="fixed: exact for the number of pairs that was planned; sequence: valid at every look"),
+    ]
+    confidence: InsideUnit
+    bound: float | None
+    guarantee: GuaranteeContent | None
+    regret: RegretContent
+    verdict: Verdict
+    pairs_to_settle: int | None
+    first_divergence: Annotated[dict[str, Positive], Keywords(propertyNames={"pattern": "^[1-9][0-9]*$"})]
+    divergence_unit: Literal["batch", "round"]
+    interrupted: bool
+    digest: Digest
+
+
+class CertificateContent(MeasuredContent):
+    """A `Certificate` as plain data."""
+
+    environment: LoggedContent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,8 +136,13 @@ class Certificate:
         """The protocol's digest."""
         return self.protocol.digest
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data with the names of the attributes; batch numbers become text, as JSON wants them."""
+    def to_dict(self) -> CertificateContent:
+        """Return plain data with the names of the attributes; batch numbers become text, as JSON wants them.
+
+        Two attributes are left out. `protocol` is a file of its own: its `digest` is here, and `certify --out` writes
+        it beside the certificate. `divergence_pulls` says of the same pairs as `first_divergence` at which pull they
+        parted instead of in which batch or round; it has up to an entry for each pair, and is for pictures.
+        """
         return {
             "schema_version": SCHEMA_VERSION,
             "policy": self.policy,

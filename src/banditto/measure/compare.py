@@ -14,27 +14,30 @@ from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
+
+from typing_extensions import TypedDict
 
 from banditto.core.errors import InvalidArgument, MissingExtra
 from banditto.core.exact import integer, open_unit
 from banditto.core.horizons import LONGEST_ROUND_HORIZON, SHORTEST_HORIZON
+from banditto.core.json_types import Keywords
 from banditto.core.text import html_table, text_table
 from banditto.engine.pool import shared_workers, submitted
 from banditto.engine.run import Run, run_of
 from banditto.engine.watching import Curve, PairView, regret_curve, watch_pair
-from banditto.measure.certify import MOST_JOBS, Certificate, certify, checked_rho, identity_of
+from banditto.measure.certify import MOST_JOBS, Certificate, MeasuredContent, certify, checked_rho, identity_of
 from banditto.measure.study_file import FEWEST_ROUNDS, MOST_ROUNDS
 from banditto.numbers.intervals import MOST_PAIRS
 from banditto.policies.catalogue import protocol_of
 from banditto.policies.policy import AnyPolicy, own_horizon, own_rho
 from banditto.policies.shared.replicable import CALIBRATED
-from banditto.problems.environment import Environment
+from banditto.problems.environment import Environment, EnvironmentContent, LoggedContent
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Final = 1
 KEPT = "pairs"  # the folder of finished pairs within that of a report
 DEFAULT_ROUNDS = 2 * 10**7
 _EXECUTIONS = 200  # of a per-round policy, at least, before its horizon grows
@@ -58,6 +61,24 @@ class Entrant(NamedTuple):
         return 2 * self.certificate.pairs
 
 
+class EntrantContent(MeasuredContent):
+    """An `Entrant` as plain data: the keys of its `certificate`, without `curve` and `view`, which are for pictures."""
+
+    label: str
+    executions: Annotated[int, Keywords(minimum=2)]
+    environment: EnvironmentContent
+
+
+class ComparisonContent(TypedDict):
+    """A `Comparison` as plain data."""
+
+    schema_version: Literal[1]
+    environment: LoggedContent
+    rounds: Annotated[int, Keywords(minimum=10_000)]
+    policies: Annotated[list[EntrantContent], Keywords(minItems=1)]
+    interrupted: bool
+
+
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
     """The rows of all policies that were finished, in the order in which they were given.
@@ -70,14 +91,17 @@ class Comparison:
     rounds: int
     interrupted: bool
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data: the environment, and each policy's certificate with its label."""
+    def to_dict(self) -> ComparisonContent:
+        """Return plain data: the environment, and as `policies` each entrant's certificate with its label.
+
+        Its entries are called `policies` there, not `entrants`.
+        """
         return {
             "schema_version": SCHEMA_VERSION,
             "environment": self.environment.to_dict(),
             "rounds": self.rounds,
             "policies": [
-                {"label": row.label, "executions": row.executions} | row.certificate.to_dict() for row in self.entrants
+                {"label": row.label, "executions": row.executions, **row.certificate.to_dict()} for row in self.entrants
             ],
             "interrupted": self.interrupted,
         }

@@ -10,15 +10,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from typing_extensions import TypedDict
 
 from banditto.chance.coins import Coins
 from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.horizons import LONGEST_HORIZON
+from banditto.core.json_types import Digest, Horizon, Keywords, Natural, Positive
 from banditto.core.rewards import Rewards
 from banditto.core.text import html_table, short, text_table
 from banditto.core.trajectory import SEQUENCE, start_digest, varints
@@ -28,6 +30,7 @@ from banditto.engine.run import Run, run_of
 from banditto.policies.policy import AnyPolicy, own_horizon
 from banditto.problems.environment import RewardKernel
 from banditto.problems.logs import RewardLog
+from banditto.problems.logs.log import LogContent
 
 if TYPE_CHECKING:
     from banditto.engine.rounds import RoundPlayer
@@ -54,6 +57,45 @@ class Parting(NamedTuple):
 
     compared: int
     parted: int | None
+
+
+_PerArm = Annotated[list[Natural], Keywords(minItems=2)]
+
+
+class DryContent(TypedDict):
+    """A `Dry` as plain data."""
+
+    arm: str
+    place: Positive
+    asked: Positive
+    left: Natural
+
+
+class StretchContent(TypedDict):
+    """A `Stretch` as plain data."""
+
+    pulls: _PerArm
+    read: _PerArm
+
+
+class ReplayContent(TypedDict):
+    """A `Replay` as plain data."""
+
+    policy: str
+    log: LogContent
+    horizon: Horizon
+    seed: Natural
+    finished: Annotated[bool, Keywords(description="whether every pull up to the horizon was decided")]
+    decided: Positive
+    pulls: _PerArm
+    read: _PerArm
+    averages: Annotated[
+        list[float | None], Keywords(minItems=2, description="of the rows that were read, as they were logged")
+    ]
+    unit: Literal["batch", "round"]
+    batches: list[StretchContent]
+    dry: Annotated[list[DryContent], Keywords(description="arms that had too few rows, where the run was cut off")]
+    digest: Digest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,8 +172,8 @@ class Replay:
     def _repr_html_(self) -> str:
         return html_table(HEADER, self._rows())
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+    def to_dict(self) -> ReplayContent:
+        """Return plain data; `runs`, the sequence of all pulls, is there by its digest."""
         return {
             "policy": self.policy.name,
             "log": self.log.to_dict(),
@@ -144,7 +186,7 @@ class Replay:
             "averages": list(self.averages),
             "unit": self.unit,
             "batches": [{"pulls": list(batch.pulls), "read": list(batch.read)} for batch in self.batches],
-            "dry": [dry._asdict() for dry in self.dry],
+            "dry": [{"arm": dry.arm, "place": dry.place, "asked": dry.asked, "left": dry.left} for dry in self.dry],
             "digest": self.digest,
         }
 

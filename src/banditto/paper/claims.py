@@ -8,15 +8,19 @@ interval alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
+
+from typing_extensions import TypedDict
 
 from banditto.core.errors import ContractError, InvalidArgument
+from banditto.core.json_types import Interval
 
 Verdict = Literal["agrees", "disagrees", "not testable"]
+Relation = Literal["near", "at most", "at least"]
 
 
 # -- rules ------------------------------------------------------------------------------------------------------------
@@ -159,6 +163,24 @@ class Claim:
             raise ContractError(f"claim {self.name}: the detectable effect must be positive")
 
 
+class RowContent(TypedDict):
+    """A `Row` as plain data: what is not testable has no figures."""
+
+    name: str
+    place: str
+    statement: str
+    quantity: str
+    experiment: str
+    relation: Relation | None
+    predicted: float | None
+    measured: float | None
+    interval: Interval | None
+    detectable: float | None
+    verdict: Verdict
+    explanation: str
+    seconds: float | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Row:
     """A claim and what was found."""
@@ -189,22 +211,21 @@ class Row:
             parts.append(self.claim.reason or "No reason is known: treat it as a bug until one is found.")
         return " ".join(part for part in parts if part)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+    def to_dict(self) -> RowContent:
+        """Return plain data: what the `claim` says, and what was found; charts are left out: they are for pictures."""
         claim, rule = self.claim, self.claim.rule
         testable = not isinstance(rule, Untestable)
-        found: Mapping[str, Any] = {"measured": None, "interval": None}
-        if self.measured is not None:
-            found = {"measured": self.measured.value, "interval": list(self.measured.interval)}
+        relations: dict[type, Relation] = {Near: "near", AtMost: "at most", AtLeast: "at least"}
         return {
             "name": claim.name,
             "place": claim.place,
             "statement": claim.statement,
             "quantity": claim.quantity,
             "experiment": claim.experiment,
-            "relation": {Near: "near", AtMost: "at most", AtLeast: "at least"}.get(type(rule)),
+            "relation": relations.get(type(rule)),
             "predicted": None if isinstance(rule, Untestable) else rule.predicted,
-            **found,
+            "measured": None if self.measured is None else self.measured.value,
+            "interval": None if self.measured is None else list(self.measured.interval),
             "detectable": None if isinstance(rule, Untestable) else rule.detectable,
             "verdict": self.verdict,
             "explanation": self.explanation,

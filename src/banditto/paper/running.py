@@ -6,20 +6,31 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
 from dataclasses import dataclass
-from typing import Any
+from typing import Final, Literal
+
+from typing_extensions import TypedDict
 
 from banditto.core.errors import WorkerError
 from banditto.core.exact import integer
 from banditto.core.text import html_table, short, text_table
 from banditto.engine.pool import WORKER_DIED, shared_workers, submitted
 from banditto.measure.certify import MOST_JOBS
-from banditto.paper.claims import Claim, Effort, Measured, Row, Untestable, Verdict, chosen, claim_of
+from banditto.paper.claims import Claim, Effort, Measured, Row, RowContent, Untestable, Verdict, chosen, claim_of
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Final = 1
 HEADER = ("claim", "place", "quantity", "predicted", "measured", "interval", "detectable", "verdict")
 
 Progress = Callable[[str, int, int], None]
 Timed = tuple[str, Measured, float]  # a claim's name, what was measured, and seconds
+
+
+class ReproductionContent(TypedDict):
+    """A `Reproduction` as plain data."""
+
+    schema_version: Literal[1]
+    quick: bool
+    interrupted: bool
+    claims: list[RowContent]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +65,8 @@ class Reproduction:
     def _repr_html_(self) -> str:
         return html_table(HEADER, [cells(row) for row in self.rows])
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data: a list of claims with name, statement, predicted, measured, interval, detectable and verdict."""
+    def to_dict(self) -> ReproductionContent:
+        """Return plain data; `rows` are its `claims`, with statement, prediction, what was measured, and verdict."""
         return {
             "schema_version": SCHEMA_VERSION,
             "quick": self.quick,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal
 
 from banditto import policies
 from banditto.core.errors import InvalidArgument
@@ -124,7 +124,7 @@ def policy_of(protocol: Protocol) -> AnyPolicy:
     return policy
 
 
-def listing() -> Iterable[tuple[str, str, Entry]]:
+def listing() -> Iterable[tuple[str, Literal["replicable", "baseline"], Entry]]:
     """(name, kind, entry) of every policy."""
     for name, entry in policies.REGISTRY.items():
         yield name, "replicable", entry

@@ -19,6 +19,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
+from typing_extensions import TypedDict
 
 from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray, IntArray
@@ -41,6 +42,32 @@ class Term(NamedTuple):
     name: str
     value: float
     statement: str
+
+
+class TermContent(TypedDict):
+    """A `Term` as plain data."""
+
+    name: str
+    value: float
+    statement: str
+
+
+class GuaranteeContent(TypedDict):
+    """A `Guarantee` as plain data."""
+
+    terms: list[TermContent]
+    total: float
+    rho: float
+    holds: bool
+    promised_gap: float | None
+    note: str
+
+
+class DescriptionContent(TypedDict):
+    """A `Description` as plain data: its batches have the header's words as keys."""
+
+    facts: dict[str, Any]
+    batches: list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -114,11 +141,10 @@ class Guarantee:
     def _repr_html_(self) -> str:
         return html_table(("term", "value", "statement"), self._rows())
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> GuaranteeContent:
         """The same as plain data."""
-        terms = [term._asdict() for term in self.terms]
         return {
-            "terms": terms,
+            "terms": [{"name": term.name, "value": term.value, "statement": term.statement} for term in self.terms],
             "total": self.total,
             "rho": self.rho,
             "holds": self.holds,
@@ -143,8 +169,8 @@ class Description:
     def _repr_html_(self) -> str:
         return html_table(("fact", "value"), list(self.facts.items())) + html_table(self.header, self.rows)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The same as plain data."""
+    def to_dict(self) -> DescriptionContent:
+        """Return the same as plain data; `header` and `rows` are its `batches`, a dictionary for each row."""
         return {
             "facts": dict(self.facts),
             "batches": [dict(zip(self.header, row, strict=True)) for row in self.rows],

@@ -3,16 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, runtime_checkable
+from typing import Annotated, Any, NotRequired, Protocol, runtime_checkable
 
 import numpy as np
+from typing_extensions import TypedDict
 
 from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray, IntArray
+from banditto.core.json_types import AboveZero, Keywords, OpenObject
 from banditto.core.rewards import Rewards
+from banditto.problems.logs.log import LogContent
 
 # A single reward for compiled loops: from the arm, the law's parameters (K, P), the pair's noise key and the round.
 RewardKernel = Callable[[int, FloatArray, np.uint64, int], float]
+
+
+_Means = Annotated[list[float], Keywords(minItems=2)]
+_Theta = Annotated[
+    list[float],
+    Keywords(minItems=1, description="of a linear environment: what each feature of an action pays"),
+]
+_Actions = Annotated[
+    dict[str, Any],
+    Keywords(required=["type"], description="its actions: how many and their digest, or the action set"),
+]
+_Best = Annotated[float, Keywords(description="the largest mean of any action")]
+
+
+class _Parameters(TypedDict):
+    name: str
+    sigma: NotRequired[AboveZero]
+    concentration: NotRequired[AboveZero]
+    arms: NotRequired[Annotated[list[Any], Keywords(minItems=2)]]
+
+
+class ArmsContent(_Parameters):
+    """An environment of which the arms' means are known."""
+
+    means: _Means
+    theta: NotRequired[_Theta]
+    actions: NotRequired[_Actions]
+    best: NotRequired[_Best]
+
+
+class ActionsContent(_Parameters):
+    """A linear environment, with or without means: there are none where the actions are infinitely many."""
+
+    theta: _Theta
+    actions: _Actions
+    best: _Best
+    means: NotRequired[_Means]
+
+
+class LoggedArmsContent(ArmsContent):
+    """Arms whose rewards may have been logged."""
+
+    log: NotRequired[LogContent]
+
+
+class LoggedActionsContent(ActionsContent):
+    """Actions whose rewards may have been logged."""
+
+    log: NotRequired[LogContent]
+
+
+# what `Environment.to_dict` returns: an environment of somebody else's may have keys of its own
+EnvironmentContent = Annotated[dict[str, Any], OpenObject(ArmsContent, ActionsContent)]
+LoggedContent = Annotated[dict[str, Any], OpenObject(LoggedArmsContent, LoggedActionsContent)]
 
 
 class Environment(Protocol):

@@ -235,8 +235,8 @@ def _csv(found: Reproduction) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(_COLUMNS)
     for row in found.rows:
-        fields = row.to_dict()
-        low, high = fields["interval"] or ("", "")
-        fields |= {"low": low, "high": high}
+        content = row.to_dict()
+        low, high = content["interval"] or ("", "")
+        fields = {**content, "low": low, "high": high}
         writer.writerow(["" if fields[name] is None else fields[name] for name in _COLUMNS])
     return out.getvalue()

@@ -6,7 +6,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, Literal
+from typing import Final, Literal
+
+from typing_extensions import TypedDict
 
 from banditto.core.errors import BandittoError
 from banditto.core.provenance import extras, provenance
@@ -14,7 +16,23 @@ from banditto.measure.golden import digests, expected
 from banditto.report import page
 
 Outcome = Literal["ok", "failed", "not checked"]
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Final = 1
+
+
+class CheckContent(TypedDict):
+    """A `Check` as plain data."""
+
+    name: str
+    outcome: Outcome
+    detail: str
+
+
+class DiagnosisContent(TypedDict):
+    """A `Diagnosis` as plain data."""
+
+    schema_version: Literal[1]
+    healthy: bool
+    checks: list[CheckContent]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,9 +55,11 @@ class Diagnosis:
         """Whether nothing failed."""
         return all(check.outcome != "failed" for check in self.checks)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> DiagnosisContent:
         """Plain data."""
-        checks = [dict(check.__dict__) for check in self.checks]
+        checks: list[CheckContent] = [
+            {"name": check.name, "outcome": check.outcome, "detail": check.detail} for check in self.checks
+        ]
         return {"schema_version": SCHEMA_VERSION, "healthy": self.healthy, "checks": checks}
 
 

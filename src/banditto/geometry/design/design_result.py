@@ -16,11 +16,14 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from typing_extensions import TypedDict
 
 from banditto.core.digest import digest_of
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import Count, Real, integer, real
+from banditto.core.json_types import AboveZero, Amount, Digest, Keywords, Natural, Positive
 from banditto.core.text import text_table
 
 MOST_PULLS = 10**18
@@ -40,6 +43,37 @@ class PullPlan(NamedTuple):
     def total(self) -> int:
         """All pulls together."""
         return sum(self.pulls)
+
+
+class DesignContent(TypedDict):
+    """A `Design` as plain data."""
+
+    arms: Annotated[
+        Annotated[list[Natural], Keywords(minItems=1)] | None,
+        Keywords(
+            description="The numbers of the core set's arms, from 0, in the order of the file; null for an action set."
+        ),
+    ]
+    actions: Annotated[
+        list[Annotated[list[float], Keywords(minItems=1)]],
+        Keywords(minItems=1, description="The core set's features, rounded as they were used."),
+    ]
+    weights: Annotated[list[Annotated[float, Keywords(exclusiveMinimum=0, maximum=1)]], Keywords(minItems=1)]
+    counts: Annotated[
+        list[Positive],
+        Keywords(minItems=1, description="The weights as whole numbers: weight = count / sum of counts."),
+    ]
+    support: Positive
+    dimension: Positive
+    features: Annotated[list[Natural], Keywords(minItems=1)]
+    residual: Amount
+    g: AboveZero
+    g_over_d: AboveZero
+    accuracy: AboveZero
+    target_met: bool
+    iterations: Natural
+    maximisations: Natural
+    digest: Digest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,8 +142,11 @@ class Design:
         counts = tuple(count * self.support + total for count in self.counts)
         return replace(self, counts=counts, g=min(self.certify(counts), 2.0 * self.g))
 
-    def to_dict(self) -> dict[str, Any]:
-        """What `banditto design --json` prints."""
+    def to_dict(self) -> DesignContent:
+        """Return what `banditto design --json` prints of the design.
+
+        All actions are there by `digest`, which is made of `actions_digest` and the core set; `certify` is a function.
+        """
         return {
             "arms": None if self.arms is None else list(self.arms),
             "actions": [list(action) for action in self.actions],

@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
+
+from typing_extensions import TypedDict
 
 from banditto.chance.coins import LARGEST_SEED
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, open_unit, real
+from banditto.core.json_types import Digest, Horizon, InsideUnit, Keywords, Natural, Positive, Share
 from banditto.core.rewards import RewardKind
 from banditto.core.text import html_table, text_table
 from banditto.engine.pool import shared_workers
@@ -23,13 +26,51 @@ from banditto.measure.certify import MOST_JOBS, Certificate, certify, checked_rh
 from banditto.numbers.intervals import MOST_PAIRS
 from banditto.policies.catalogue import rewards_of
 from banditto.policies.policy import Acting, AnyPolicy, BatchedPolicy, RoundPolicy
+from banditto.problems.environment import EnvironmentContent
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Final = 1
 FEWEST_PAIRS = 1000
 DEFAULT_BUDGET = 200_000
 _SEARCH_SHARE = 0.5  # of the budget; the rest measures what was found
 
 AttackProgress = Callable[[str, int, int], None]  # stage, pairs done, pairs in all
+
+
+class WorstContent(TypedDict):
+    """A `Worst` as plain data."""
+
+    environment: EnvironmentContent
+    means: Annotated[list[float], Keywords(description="of the arms; empty for an infinite action set")]
+    pairs: Positive
+    mismatches: Natural
+    differ: Share
+    interval: Annotated[
+        list[float], Keywords(minItems=2, maxItems=2, description="exact, for P(two executions differ)")
+    ]
+
+
+class AttackContent(TypedDict):
+    """An `Attack` as plain data."""
+
+    schema_version: Literal[1]
+    policy: str
+    constants: str | None
+    arms: Annotated[int, Keywords(minimum=0, description="0 for an infinite action set")]
+    horizon: Horizon
+    rho: InsideUnit
+    bound: Annotated[float | None, Keywords(description="on P(two executions differ), proved; null without a proof")]
+    seed: Natural
+    confidence: InsideUnit
+    pairs_budget: Annotated[int, Keywords(minimum=1000)]
+    instances_tried: Positive
+    pairs_searched: Annotated[
+        int,
+        Keywords(minimum=1, description="pairs that chose the worst instance; what is reported of it has others"),
+    ]
+    worst: WorstContent
+    verdict: Literal["PASS", "FAIL"]
+    interrupted: bool
+    digest: Digest
 
 
 class Worst(NamedTuple):
@@ -47,9 +88,16 @@ class Worst(NamedTuple):
         """What `attack(known=...)` takes: theta of a linear problem, else the means."""
         return tuple(self.environment.get("theta", self.means))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> WorstContent:
         """Plain data."""
-        return self._asdict() | {"means": list(self.means), "interval": list(self.interval)}
+        return {
+            "environment": self.environment,
+            "means": list(self.means),
+            "pairs": self.pairs,
+            "mismatches": self.mismatches,
+            "differ": self.differ,
+            "interval": list(self.interval),
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,14 +123,24 @@ class Attack:
     interrupted: bool
     certificate: Certificate
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data with the names of the attributes; the certificate is left out, its digest is there."""
-        names = (
-            *("policy", "constants", "arms", "horizon", "rho", "bound", "seed", "confidence", "pairs_budget"),
-            *("instances_tried", "pairs_searched"),
-        )
-        content = {"schema_version": SCHEMA_VERSION} | {name: getattr(self, name) for name in names}
-        return content | {
+    def to_dict(self) -> AttackContent:
+        """Return plain data with the names of the attributes.
+
+        The `certificate` of the worst instance is left out: what it measured is in `worst`, and its digest is there.
+        """
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "policy": self.policy,
+            "constants": self.constants,
+            "arms": self.arms,
+            "horizon": self.horizon,
+            "rho": self.rho,
+            "bound": self.bound,
+            "seed": self.seed,
+            "confidence": self.confidence,
+            "pairs_budget": self.pairs_budget,
+            "instances_tried": self.instances_tried,
+            "pairs_searched": self.pairs_searched,
             "worst": self.worst.to_dict(),
             "verdict": self.verdict,
             "interrupted": self.interrupted,

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
+
+from typing_extensions import TypedDict
 
 from banditto import policies
+from banditto.core.json_types import AboveZero, Amount, Digest, Horizon, InsideUnit, Keywords, Natural, Positive
 from banditto.core.protocol import Protocol
 from banditto.core.text import html_table, short, text_table
 from banditto.measure.certify import Regret
@@ -15,7 +18,54 @@ from banditto.measure.plan.questions import Question
 from banditto.policies.policy import Policy
 from banditto.problems.environment import Environment, LinearEnvironment
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Final = 1
+
+
+class PlanContent(TypedDict):
+    """A `TrialPlan` as plain data."""
+
+    schema_version: Literal[1]
+    policy: str
+    constants: str | None
+    arms: Annotated[int, Keywords(minimum=0, description="0 for an infinite action set")]
+    gap: AboveZero
+    rho: InsideUnit
+    horizon: Horizon
+    resolve: InsideUnit
+    by: InsideUnit
+    resolved: Annotated[
+        float,
+        Keywords(
+            minimum=0,
+            maximum=1,
+            description="share of rehearsals in which every arm that is a gap worse was dropped in time",
+        ),
+    ]
+    expected_regret: Amount
+    regret_interval: Annotated[
+        list[Amount], Keywords(minItems=2, maxItems=2, description="holds 95% of all runs, and their mean")
+    ]
+    exploration_pulls: Annotated[
+        float,
+        Keywords(minimum=0, description="mean number of pulls after which no arm that is a gap worse is pulled again"),
+    ]
+    bound: Annotated[float | None, Keywords(description="on P(two executions differ), proved; null without a proof")]
+    ratio_to_paper: Annotated[
+        float | None, Keywords(description="expected regret divided by that of paper_policy at the same horizon")
+    ]
+    paper_policy: str
+    paper_horizon: Annotated[
+        int | None, Keywords(description="about the shortest horizon at which paper_policy keeps the same promise")
+    ]
+    ratio_to_nonreplicable: Annotated[
+        float | None, Keywords(description="expected regret divided by that of nonreplicable_policy")
+    ]
+    nonreplicable_policy: str | None
+    batches: list[dict[str, Any]]
+    instance: Annotated[dict[str, Any], Keywords(required=["name"])]
+    executions: Positive
+    seed: Natural
+    digest: Digest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +109,13 @@ class TrialPlan:
         """How many arms there are; 0 for infinitely many actions."""
         return len(self.instance.means)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+    def to_dict(self) -> PlanContent:
+        """Return plain data.
+
+        The `question` is there as what it asked for (`resolve`, `by`) and the names of the policies that it compares
+        with, whose `paper_regret` and `ordinary_regret` are there as ratios. `regret` is `expected_regret` and
+        `regret_interval`. The `protocol` is a file of its own and is there by its digest.
+        """
         return {
             "schema_version": SCHEMA_VERSION,
             "policy": self.policy.name,

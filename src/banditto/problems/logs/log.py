@@ -14,13 +14,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from typing_extensions import TypedDict
 
 from banditto.core.errors import InvalidArgument, MissingExtra, shown
 from banditto.core.exact import Real, real
 from banditto.core.horizons import FEWEST_ARMS, MOST_ARMS
+from banditto.core.json_types import Digest, Interval, Keywords, Positive
 
 PARQUET = ".parquet"
 
@@ -87,6 +89,15 @@ def _place(header: Sequence[str], name: str, argument: str, path: Path) -> int:
 
 LONGEST_NAME = 60
 _TRUTH = {"true": 1.0, "false": 0.0}
+
+
+class LogContent(TypedDict):
+    """Which log rewards came from: names, rows of each arm, the declared range, sha256 of the content."""
+
+    arms: Annotated[list[str], Keywords(minItems=2)]
+    rows: Annotated[list[Positive], Keywords(minItems=2)]
+    range: Interval
+    digest: Digest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,8 +222,11 @@ class RewardLog:
             writer.writerows((name, repr(reward)) for reward in rewards)
         return out.getvalue()
 
-    def to_dict(self) -> dict[str, Any]:
-        """What a reader needs to know which log it was."""
+    def to_dict(self) -> LogContent:
+        """Return what a reader needs to know which log it was.
+
+        `low` and `high` are its `range`; `rewards` are there by how many rows each arm has and by the digest.
+        """
         return {
             "arms": list(self.arms),
             "rows": [len(rewards) for rewards in self.rewards],

@@ -1,0 +1,241 @@
+"""The types of what every verb prints with `--json`; `tools/schemas.py` writes `schemas/` from them.
+
+A type is a promise to those who read documents. A new key makes a new type with the next `schema_version`, and the old
+type stays in `DOCUMENTS` before it, so that documents which were kept are still read.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+from banditto.core.json_types import Digest, Keywords, Natural, Positive
+from banditto.core.provenance import Origin, Provenance
+from banditto.geometry.design.design_result import DesignContent
+from banditto.live.answers import AnswerContent, PendingContent, StatusContent
+from banditto.live.export import ReceiptContent
+from banditto.live.replicate import ReplicationContent
+from banditto.live.verify import VerificationContent
+from banditto.measure.attack.attacking import AttackContent
+from banditto.measure.calibrate import CalibrationContent
+from banditto.measure.certify import CertificateContent
+from banditto.measure.compare import ComparisonContent
+from banditto.measure.plan.trial_plan import PlanContent
+from banditto.measure.replay import ReplayContent
+from banditto.paper.running import ReproductionContent
+from banditto.report.self_test import DiagnosisContent
+
+
+class Warned(TypedDict):
+    """What a verb has to say beside its result."""
+
+    warnings: list[str]
+
+
+class CertificateDocument(CertificateContent, Warned, Provenance):
+    """What `banditto certify --json` prints."""
+
+
+class ComparisonDocument(ComparisonContent, Warned, Provenance):
+    """What `banditto compare --json` prints."""
+
+    title: str | None
+
+
+class AttackDocument(AttackContent, Warned, Provenance):
+    """What `banditto attack --json` prints."""
+
+
+class CalibrationDocument(CalibrationContent, Warned, Provenance):
+    """What `banditto calibrate --json` prints."""
+
+
+class PlanDocument(PlanContent, Provenance):
+    """What `banditto plan --json` prints."""
+
+
+class ReproductionDocument(ReproductionContent, Provenance):
+    """What `banditto reproduce --json` prints."""
+
+
+class DoctorDocument(DiagnosisContent, Provenance):
+    """What `banditto doctor --json` prints."""
+
+
+class PulledContent(TypedDict):
+    """How often to pull each action of a design's core set, if that was asked for."""
+
+    pulls: NotRequired[Annotated[list[Positive], Keywords(minItems=1)]]
+    plan_digest: NotRequired[Digest]
+
+
+class DesignDocument(DesignContent, PulledContent, Origin):
+    """What `banditto design --json` prints."""
+
+    schema_version: Literal[1]
+    versions: dict[str, Any]
+
+
+class PolicyContent(TypedDict):
+    """A policy that can be named."""
+
+    name: str
+    kind: Literal["replicable", "baseline"]
+    constants: list[str]
+    source: str
+    summary: str
+
+
+class PoliciesDocument(Origin):
+    """What `banditto policies --json` prints."""
+
+    schema_version: Literal[1]
+    policies: list[PolicyContent]
+    versions: dict[str, Any]
+
+
+class ReplayDocument(Warned, Provenance):
+    """What `banditto replay --json` prints."""
+
+    schema_version: Literal[1]
+    labs: Annotated[list[ReplayContent], Keywords(minItems=1, maxItems=2)]
+    compared: Annotated[int | None, Keywords(description="pulls that both labs decided")]
+    parted: Annotated[int | None, Keywords(description="the first of them that differs, from 1")]
+
+
+# -- live experiments -------------------------------------------------------------------------------------------------
+
+
+class RegisteredContent(TypedDict):
+    """An experiment that was registered."""
+
+    name: str
+    digest: Digest
+    head: Digest
+    arm_names: list[str]
+
+
+class TellingContent(TypedDict):
+    """How many rewards were told with which answer."""
+
+    recorded: Natural
+    repeated: Natural
+    excluded: Natural
+
+
+class ToldContent(TypedDict):
+    """The answers to `tell`."""
+
+    told: TellingContent
+
+
+class ChangedContent(TypedDict):
+    """The answer to `missing` or `correct`."""
+
+    ticket: str
+    answer: Literal["recorded", "repeated"]
+
+
+class StoppedContent(TypedDict):
+    """The answer to `stop`."""
+
+    answer: Literal["recorded", "repeated"]
+
+
+class WaitingContent(TypedDict):
+    """Tickets that wait for a reward."""
+
+    tickets: list[PendingContent]
+
+
+class ExportContent(TypedDict):
+    """A file that was written, and what to keep of the log."""
+
+    file: str
+    receipt: ReceiptContent
+
+
+LiveContent = (
+    RegisteredContent
+    | AnswerContent
+    | ToldContent
+    | ChangedContent
+    | StoppedContent
+    | StatusContent
+    | WaitingContent
+    | VerificationContent
+    | ReplicationContent
+    | ExportContent
+)
+
+
+class LiveOrigin(Provenance):
+    """What every verb of live experiments prints."""
+
+    schema_version: Literal[1]
+
+
+class InitDocument(RegisteredContent, LiveOrigin):
+    """What `banditto init --json` prints."""
+
+
+class TicketsDocument(AnswerContent, LiveOrigin):
+    """What `banditto ask --json` prints."""
+
+
+class ToldDocument(ToldContent, LiveOrigin):
+    """What `banditto tell --json` prints."""
+
+
+class ChangedDocument(ChangedContent, LiveOrigin):
+    """What `banditto missing --json` and `banditto correct --json` print."""
+
+
+class StoppedDocument(StoppedContent, LiveOrigin):
+    """What `banditto stop --json` prints."""
+
+
+class StatusDocument(StatusContent, LiveOrigin):
+    """What `banditto status --json` prints."""
+
+
+class PendingDocument(WaitingContent, LiveOrigin):
+    """What `banditto pending --json` prints."""
+
+
+class VerificationDocument(VerificationContent, LiveOrigin):
+    """What `banditto verify --json` prints."""
+
+
+class ReplicationDocument(ReplicationContent, LiveOrigin):
+    """What `banditto replicate --json` prints."""
+
+
+class ExportDocument(ExportContent, LiveOrigin):
+    """What `banditto export --json` prints."""
+
+
+# the file in `schemas/`, and the types that it reads: of every version, the oldest first
+DOCUMENTS: dict[str, tuple[Any, ...]] = {
+    "attack": (AttackDocument,),
+    "calibration": (CalibrationDocument,),
+    "certificate": (CertificateDocument,),
+    "changed": (ChangedDocument,),
+    "comparison": (ComparisonDocument,),
+    "design": (DesignDocument,),
+    "doctor": (DoctorDocument,),
+    "export": (ExportDocument,),
+    "init": (InitDocument,),
+    "pending": (PendingDocument,),
+    "plan": (PlanDocument,),
+    "policies": (PoliciesDocument,),
+    "replay": (ReplayDocument,),
+    "replication": (ReplicationDocument,),
+    "reproduction": (ReproductionDocument,),
+    "status": (StatusDocument,),
+    "stopped": (StoppedDocument,),
+    "tickets": (TicketsDocument,),
+    "told": (ToldDocument,),
+    "verification": (VerificationDocument,),
+}
