@@ -56,8 +56,8 @@ def without(key: str) -> Change:
     return f"without {key}", lambda content: {name: one for name, one in content.items() if name != key}
 
 
-VALUES: list[Any] = [None, True, -1, 0, 1.5, 7, "text", "A" * 64, [], {}]
-REPLACED = [replaced(value) for value in VALUES]
+OTHERS: tuple[Any, ...] = (None, True, -1, 0, 1.5, 7, "text", "A" * 64, [], {})
+REPLACED = [replaced(value) for value in OTHERS]
 OF_LISTS: list[Change] = [
     ("a shorter list", lambda content: content[:-1]),
     ("a longer list", lambda content: [*content, *content[-1:]]),
@@ -222,8 +222,8 @@ def classes() -> dict[str, tuple[type, Any]]:
             for name, one in names.items():
                 if inspect.isclass(one) and one.__module__ == module.name:
                     content = names.get(f"{name}Content")
-                    if "to_dict" in vars(one):
-                        content = get_type_hints(one.to_dict, include_extras=True)["return"]
+                    if (method := vars(one).get("to_dict")) is not None:
+                        content = get_type_hints(method)["return"]
                     if content is not None:
                         found[f"{module.name}.{name}"] = one, content
     return found

@@ -38,8 +38,8 @@ class _Closed(GenerateJsonSchema):
 
 def generated(*types: Any) -> dict[str, Any]:
     """Return the schema of documents that have one of these types, the newest last."""
-    either: Any = Union[types]  # noqa: UP007 (as many as there are)
-    schema = TypeAdapter(either).json_schema(schema_generator=_Closed)
+    union: Any = Union[types]  # noqa: UP007 (as many as there are)
+    schema = TypeAdapter(union).json_schema(schema_generator=_Closed)
     schema.pop("description", None)
     title = (types[-1].__doc__ or types[-1].__name__).rstrip(".")
     return _ordered({"$schema": DIALECT, "title": title, **schema})
