@@ -6,6 +6,8 @@ import dataclasses
 import inspect
 import json
 import pkgutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import cache
@@ -142,6 +144,12 @@ def test_the_package_has_the_schemas_of_its_types() -> None:
     shipped = {path.stem: path.read_text(encoding="utf-8") for path in schemas.SCHEMAS.glob("*.json")}
     assert shipped == {name: schemas.text_of(schemas.generated(*types)) for name, types in DOCUMENTS.items()}
     assert set(shipped) == {path.stem for path in BY_HAND.glob("*.json")} == {case.split("/")[0] for case in CASES}
+
+
+def test_types_are_loaded_without_what_makes_schemas_of_them() -> None:
+    code = "import sys, banditto.cli.documents; assert 'pydantic' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_versions_that_were_published_are_as_they_were() -> None:
