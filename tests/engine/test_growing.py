@@ -557,3 +557,91 @@ def test_a_file_system_without_locks_is_used_and_says_so(
     policy = bd.CertifiedElimination(arms=2, horizon=10**5, rho=0.2)
     assert bd.certify(policy, WORLD, pairs=10, out=tmp_path).pairs == 10
     assert "cannot be locked (No locks available)" in caplog.text
+
+
+# -- systems without fcntl -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def _without_fcntl(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on Windows: the ledger leaves its lock to filelock, which has one of the system's own here, too."""
+    pytest.importorskip("filelock")
+    monkeypatch.setattr("banditto.engine.ledger.fcntl", None)
+
+
+@pytest.mark.usefixtures("_without_fcntl")
+def test_without_fcntl_two_at_once_are_refused_and_the_next_goes_on(tmp_path: Path) -> None:
+    refusal = r"blocks\.jsonl is in use by another process: wait for it, or choose another folder$"
+    with Ledger(tmp_path, {}, 4) as ledger:
+        ledger.plan(4)
+        ledger.append(0, PairCounts(pairs=4, regret=Moments(count=4, largest=0.0)))
+        for _ in range(2):  # who was refused lets go of nothing
+            with pytest.raises(ConflictError, match=refusal):
+                Ledger(tmp_path, {}, 4)
+    with Ledger(tmp_path, {}, 4) as ledger:
+        assert ledger.pairs == 4
+    path = tmp_path / FILE_NAME
+    content = path.read_bytes()
+    path.write_bytes(b"damaged\n")
+    for _ in range(2):  # a ledger that cannot be read is let go of
+        with pytest.raises(ConflictError, match="line 1 of .* is damaged"):
+            Ledger(tmp_path, {}, 4)
+    path.write_bytes(content)
+    assert counted(certified(tmp_path / "o", 3000)) == counted(certified(None, 3000))
+    assert counted(certified(tmp_path / "o", 5000)) == counted(certified(None, 5000))
+
+
+@pytest.mark.usefixtures("_without_fcntl")
+def test_without_fcntl_a_run_that_finished_nothing_leaves_no_blocks(tmp_path: Path) -> None:
+    with Ledger(tmp_path, {}, 4) as ledger:
+        ledger.plan(4)
+    assert not (tmp_path / FILE_NAME).exists()
+
+
+@pytest.mark.usefixtures("_without_fcntl")
+def test_without_fcntl_a_killed_process_holds_no_lock(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from banditto.engine import ledger;"
+        "ledger.fcntl = None; held = ledger.Ledger(Path(sys.argv[1]), {}, 4); print('held', flush=True); input()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(ConflictError, match="is in use by another process"):
+            Ledger(tmp_path, {}, 4)
+        holder.kill()
+        holder.wait(timeout=60)
+        with Ledger(tmp_path, {}, 4) as ledger:
+            assert ledger.pairs == 0
+
+
+@pytest.mark.usefixtures("_without_fcntl")
+def test_without_fcntl_a_folder_that_cannot_be_locked_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import filelock
+
+    def refuse(*arguments: object, **options: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(filelock.FileLock, "acquire", refuse)
+    with pytest.raises(InvalidArgument, match=r"^out: got .*a folder whose files can be locked \(No locks available\)"):
+        certified(tmp_path, 10)
+
+
+def test_a_system_without_any_locks_is_refused_in_one_line(tmp_path: Path) -> None:
+    """`import fcntl` fails for filelock as well, which would make do with a file that outlives a crash."""
+    pytest.importorskip("filelock")
+    code = "import sys; sys.modules['fcntl'] = None; from banditto.cli import main; sys.exit(main())"
+    folder = tmp_path / "o"
+    command = [sys.executable, "-c", code, *CERTIFY, "--pairs", "100"]
+    done = subprocess.run([*command, "--out", str(folder)], capture_output=True, text=True, timeout=120, check=False)
+    if sys.platform == "win32":  # which has locks without fcntl
+        assert done.returncode in (0, 3), done.stderr
+        return
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert "no folder on this system, which has no locks for its files" in done.stderr
+    assert list(folder.glob("*")) == []
+    assert subprocess.run(command, capture_output=True, timeout=120, check=False).returncode in (0, 3)

@@ -13,12 +13,14 @@ import errno
 import json
 import logging
 import os
-import sys
 import time
+import warnings
 import zlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple
@@ -28,8 +30,11 @@ import numpy as np
 from banditto.core.errors import ConflictError, InvalidArgument, shown
 from banditto.engine.pairs import Moments, PairCounts
 
-if sys.platform != "win32":
-    import fcntl
+fcntl: Any
+try:
+    fcntl = import_module("fcntl")
+except ImportError:  # Windows
+    fcntl = None
 
 logger = logging.getLogger(__name__)
 
@@ -64,11 +69,11 @@ class Ledger:
         self._run = json.loads(_text(dict(run) | {"block_pairs": block_pairs}))
         self._place = _Place()
         self._synced = time.monotonic()
-        self._file = _opened(self.path)
+        self._file, self._unlock = _opened(self.path)
         try:
             self._read()
         except BaseException:
-            self._file.close()
+            self._close()
             raise
 
     def __enter__(self) -> Ledger:
@@ -78,11 +83,17 @@ class Ledger:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self.pairs == 0:
-            with suppress(OSError):  # nothing was finished: leave nothing behind, where an open file may be removed
+            if fcntl is None:
+                self._file.close()  # Windows removes no open file, and the lock is on another one
+            with suppress(OSError):  # nothing was finished: leave nothing behind
                 self.path.unlink()
         else:
             os.fsync(self._file.fileno())
+        self._close()
+
+    def _close(self) -> None:
         self._file.close()
+        self._unlock()
 
     @property
     def pairs(self) -> int:
@@ -213,8 +224,9 @@ class Ledger:
             )
 
 
-def _opened(path: Path) -> BinaryIO:
-    """The file, made if need be and locked until it is closed."""
+def _opened(path: Path) -> tuple[BinaryIO, Callable[[], object]]:
+    """Open the file, made if need be, lock it, and return it with what unlocks it once it is closed."""
+    lock = _lock_of(path) if fcntl is None else partial(_flock, path)  # may refuse, before anything is made
     while True:
         try:
             file = os.fdopen(
@@ -223,22 +235,58 @@ def _opened(path: Path) -> BinaryIO:
         except OSError as error:
             allowed = f"a folder that can be written ({error.strerror})"
             raise InvalidArgument("out", str(path.parent), allowed) from None
-        if sys.platform == "win32":
-            return file
         try:
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno not in (errno.EAGAIN, errno.EACCES):
-                logger.warning("%s cannot be locked (%s): let no other process use it", path.name, error.strerror)
-                return file
+            unlock = lock(file)
+        except BaseException:
             file.close()
-            raise ConflictError(f"{path} is in use by another process: wait for it, or choose another folder") from None
+            raise
         try:
             if os.path.samestat(path.stat(), os.fstat(file.fileno())):
-                return file
+                return file, unlock
         except FileNotFoundError:
             pass
         file.close()  # its last owner has removed it while we waited
+        unlock()
+
+
+def _flock(path: Path, file: BinaryIO) -> Callable[[], object]:
+    """Lock the file itself; closing it unlocks it, and so does the end of the process, whatever that was."""
+    try:
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EAGAIN, errno.EACCES):
+            raise _in_use(path) from None
+        logger.warning("%s cannot be locked (%s): let no other process use it", path.name, error.strerror)
+    return lambda: None
+
+
+def _lock_of(path: Path) -> Callable[[BinaryIO], Callable[[], object]]:
+    """Return what locks a file beside this one: on Windows a lock keeps others from reading what it is on.
+
+    Only a lock that the system takes back when a process dies will do: a file that merely exists stays after a crash.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # filelock warns of what is refused here
+        from filelock import FileLock, SoftFileLock, Timeout
+    if FileLock is SoftFileLock:
+        raise InvalidArgument("out", str(path.parent), "no folder on this system, which has no locks for its files")
+    lock = FileLock(path.with_name(path.name + ".lock"), thread_local=False)
+
+    def locked(file: BinaryIO) -> Callable[[], object]:
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise _in_use(path) from None
+        except OSError as error:
+            allowed = f"a folder whose files can be locked ({error.strerror})"
+            raise InvalidArgument("out", str(path.parent), allowed) from None
+        return lock.release
+
+    return locked
+
+
+def _in_use(path: Path) -> ConflictError:
+    return ConflictError(f"{path} is in use by another process: wait for it, or choose another folder")
 
 
 def _block_of(content: dict[str, Any]) -> PairCounts:
