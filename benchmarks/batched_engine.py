@@ -1,12 +1,16 @@
-"""(a) The batched engine against drawing the same binomials and nothing else; (c) its cost as the horizon grows."""
+"""(a) The batched engine against drawing its binomials alone; (c) its cost as the horizon grows. Half a minute."""
 
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from collections import Counter
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import numpy as np
 
@@ -17,7 +21,7 @@ from banditto.core.errors import ShortHorizonWarning
 from banditto.engine.batched import BatchedPlayer
 from banditto.engine.run import PAIRS_PER_BLOCK, Run, run_of
 from banditto.policies.policy import AnyPolicy
-from benchmarks.measure import alternating, line, seconds
+from benchmarks.measure import alternating, line, quick_asked, seconds
 
 MEANS = np.linspace(0.9, 0.45, 10).tolist()
 BLOCKS = 4
@@ -51,7 +55,7 @@ def play(what: Run, blocks: int = BLOCKS) -> None:
         player.play_block(block * PAIRS_PER_BLOCK, PAIRS_PER_BLOCK)
 
 
-def against_the_sampler(policy: AnyPolicy) -> None:
+def against_the_sampler(policy: AnyPolicy, rounds: int) -> None:
     what = run_of(policy, bd.Bernoulli(MEANS), seed=1, noise_seed=None, horizon=None)
     recorder = Recorder(MEANS)
     play(replace(what, environment=recorder))
@@ -62,19 +66,19 @@ def against_the_sampler(policy: AnyPolicy) -> None:
         for (arm, count), size in recorder.draws.items():
             generator.binomial(count, MEANS[arm], size)
 
-    engine, sampler = alternating(lambda: play(what), draw_only, rounds=25)
+    engine, sampler = alternating(lambda: play(what), draw_only, rounds)
     pairs = BLOCKS * PAIRS_PER_BLOCK
     figure = f"{engine / sampler:.2f} ({pairs / engine:,.0f} pairs/s)"
     line(f"(a) engine / NumPy's raw binomials, {policy.name}", figure, "<= 1.4", engine / sampler <= 1.4)
 
 
-def against_the_horizon() -> None:
+def against_the_horizon(rounds: int) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ShortHorizonWarning)
         studies = {exponent: study(10**exponent, arms=2) for exponent in range(4, 15, 2)}
     for what in studies.values():
         play(what, 1)
-    times = {exponent: min(seconds(partial(play, what)) for _ in range(5)) for exponent, what in studies.items()}
+    times = {exponent: min(seconds(partial(play, what)) for _ in range(rounds)) for exponent, what in studies.items()}
     for exponent, taken in times.items():
         print(f"        T = 1e{exponent:<2}  {1e6 * taken / (BLOCKS * PAIRS_PER_BLOCK):7.2f} us a pair")
     # logarithmic: cost per batch does not grow, so from the first useful T on cost / log T stays level
@@ -82,12 +86,13 @@ def against_the_horizon() -> None:
     line("(c) cost / log T at T = 1e14 over T = 1e6, K = 2", f"{grown:.2f}", "<= 2.0", grown <= 2.0)
 
 
-def main() -> None:
+def main(quick: bool = False) -> None:
+    rounds = 2 if quick else 25
     print("        K = 10, T = 1e10, rho = 0.1; draws: NumPy's, one call with scalar n and p per batch and arm")
-    against_the_sampler(bd.RandomThreshold(arms=10, horizon=10**10, rho=0.1, constants="paper"))
-    against_the_sampler(bd.CertifiedElimination(arms=10, horizon=10**10, rho=0.1))
-    against_the_horizon()
+    against_the_sampler(bd.RandomThreshold(arms=10, horizon=10**10, rho=0.1, constants="paper"), rounds)
+    against_the_sampler(bd.CertifiedElimination(arms=10, horizon=10**10, rho=0.1), rounds)
+    against_the_horizon(1 if quick else 5)
 
 
 if __name__ == "__main__":
-    main()
+    main(quick=quick_asked(__doc__))

@@ -1,4 +1,4 @@
-"""(p) Two processes against one; Dask against as many processes without it; memory on a cluster as pairs grow."""
+"""(p) Two processes against one, Dask against two processes, memory on a cluster. About fifteen minutes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.engine.dask_cluster import LocalDask, local_dask
 
 import banditto as bd
-from benchmarks.measure import alternating, line, seconds
+from benchmarks.measure import alternating, line, quick_asked, seconds
 
 MEANS = [0.9 - 0.05 * arm for arm in range(10)]
 WORKERS = 2
@@ -42,22 +42,22 @@ def certified(pairs: int, jobs: int = 1, address: str | None = None) -> bd.Certi
         return bd.certify(policy(), bd.Bernoulli(MEANS), pairs=pairs, seed=1, executor=workers)
 
 
-def two_processes_against_one(pairs: int) -> None:
-    one, two = alternating(lambda: certified(pairs), lambda: certified(pairs, jobs=2), rounds=7)
+def two_processes_against_one(pairs: int, rounds: int) -> None:
+    one, two = alternating(lambda: certified(pairs), lambda: certified(pairs, jobs=2), rounds)
     figure = f"{one / two:.2f} ({one:.1f} s, {two:.1f} s)"
-    line("(p) two processes over one, median of 7 rounds each", figure, ">= 1.7", one / two >= 1.7)
+    line(f"(p) two processes over one, median of {rounds} rounds each", figure, ">= 1.7", one / two >= 1.7)
 
 
-def dask_against_processes(pairs: int, dask: LocalDask) -> None:
+def dask_against_processes(pairs: int, rounds: int, dask: LocalDask) -> None:
     results = [certified(pairs // 100, jobs=WORKERS), certified(pairs // 100, address=dask.address)]
     times = [
         (seconds(lambda: certified(pairs, jobs=WORKERS)), seconds(lambda: certified(pairs, address=dask.address)))
-        for _ in range(3)
+        for _ in range(rounds)
     ]
     pool, cluster = (statistics.median(column) for column in zip(*times, strict=True))
     assert results[0] == results[1]
     figure = f"{cluster / pool - 1.0:+.1%} ({pool:.0f} s, {cluster:.0f} s)"
-    line("(p) Dask over as many processes, median of 3 rounds each", figure, "< +10%", cluster / pool < 1.1)
+    line(f"(p) Dask over as many processes, median of {rounds} rounds each", figure, "< +10%", cluster / pool < 1.1)
 
 
 def peaks(pairs: int, dask: LocalDask) -> tuple[float, float]:
@@ -71,23 +71,27 @@ def peaks(pairs: int, dask: LocalDask) -> tuple[float, float]:
     return int(done.stdout) / 1024.0, others / 1024.0
 
 
-def memory(dask: LocalDask) -> None:
-    few, many = peaks(5 * 10**5, dask), peaks(4 * 10**6, dask)
+def memory(fewer: int, more: int, dask: LocalDask) -> None:
+    if not Path("/proc").is_dir():
+        print("        (p) peak memory: not measured, this system has no /proc")
+        return
+    few, many = peaks(fewer, dask), peaks(more, dask)
     figure = " + ".join(f"{a:.0f} -> {b:.0f}" for a, b in zip(few, many, strict=True)) + " MiB"
     flat = all(b <= 1.1 * a for a, b in zip(few, many, strict=True))
-    line("(p) peak memory, client + cluster, 5e5 -> 4e6 pairs", figure, "flat (<= 1.1 times)", flat)
+    line(f"(p) peak memory, client + cluster, {fewer:.0e} -> {more:.0e} pairs", figure, "flat (<= 1.1 times)", flat)
 
 
-def main() -> None:
+def main(quick: bool = False) -> None:
+    pairs = PAIRS // 100 if quick else PAIRS
     if (os.cpu_count() or 1) < WORKERS:
         print(f"        fewer than {WORKERS} cores: two processes cannot be faster than one here")
-    two_processes_against_one(PAIRS)
+    two_processes_against_one(pairs, 1 if quick else 7)
     # what Dask's workers remember of the last hour, to draw it, is no matter of ours
     os.environ["DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED"] = "False"
     with local_dask(WORKERS) as dask:
-        memory(dask)
-        dask_against_processes(4 * PAIRS, dask)  # about a minute with two workers
+        memory(*(10**4, 2 * 10**4) if quick else (5 * 10**5, 4 * 10**6), dask)
+        dask_against_processes(4 * pairs, 1 if quick else 3, dask)  # about a minute with two workers
 
 
 if __name__ == "__main__":
-    main()
+    main(quick=quick_asked(__doc__))

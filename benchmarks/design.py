@@ -1,4 +1,4 @@
-"""Optimal design: against other ways, against BLAS, and on polytopes.
+"""(i), (j), (k) Optimal design: against other ways, against BLAS, and on polytopes. About five minutes.
 
 (i) The time for a 2-approximate design as a ratio to plain Frank-Wolfe from uniform weights (with BLAS, and with all
     arms in its core set) and to cvxpy with Clarabel where that finishes within a minute. (j) Fixed-order arithmetic
@@ -16,13 +16,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
 import numpy as np
 
 import banditto as bd
 from banditto.core.arrays import FloatArray
-from benchmarks.measure import alternating, line, seconds
+from benchmarks.measure import alternating, line, quick_asked, seconds
 
 SIZES = ((1000, 10), (10_000, 20), (100_000, 30))
+DIMENSIONS = (2, 5, 10, 20)
 LIMIT = 60  # seconds for cvxpy
 CVXPY = """
 import numpy as np
@@ -61,8 +64,8 @@ def plain_frank_wolfe(points: FloatArray, target: float) -> int:
     return steps
 
 
-def against_others() -> None:
-    for (count, d), kind in itertools.product(SIZES, ("normal", "skewed")):
+def against_others(sizes: tuple[tuple[int, int], ...]) -> None:
+    for (count, d), kind in itertools.product(sizes, ("normal", "skewed")):
         points = arms(count, d, kind)
         own, plain = alternating(
             partial(bd.g_optimal_design, points, accuracy=1.0), partial(plain_frank_wolfe, points, 2.0 * d), 5
@@ -97,11 +100,11 @@ def run_python(script: str, limit: float | None = None) -> None:
     subprocess.run([sys.executable, "-c", script], cwd=root, timeout=limit, check=True, capture_output=True)
 
 
-def against_blas() -> None:
+def against_blas(sizes: tuple[tuple[int, int], ...]) -> None:
     from tests.geometry.blas_algebra import blas
 
     one_thread: Any = import_module("threadpoolctl").threadpool_limits
-    for count, d in SIZES:
+    for count, d in sizes:
         points = arms(count, d)
 
         def with_blas(points: FloatArray = points) -> None:
@@ -113,9 +116,9 @@ def against_blas() -> None:
         line(f"(j) {count} x {d}, fixed order / BLAS on one thread", figure, "<= 2.5", own <= 2.5 * other)
 
 
-def polytopes() -> None:
+def polytopes(dimensions: tuple[int, ...]) -> None:
     rng = np.random.default_rng(0)
-    for d in (2, 5, 10, 20):
+    for d in dimensions:
         rows = rng.standard_normal((3 * d, d))
         rows /= np.linalg.norm(rows, axis=1)[:, None]
         random = bd.Polytope(rows=np.vstack([rows, np.eye(d), -np.eye(d)]), bounds=[0.5] * (3 * d) + [1.0] * (2 * d))
@@ -132,11 +135,12 @@ def polytopes() -> None:
             line(f"(k) {name} polytope, d = {d}, {len(polytope.bounds)} rows", figure, "reported", True)
 
 
-def main() -> None:
-    against_others()
-    against_blas()
-    polytopes()
+def main(quick: bool = False) -> None:
+    sizes, dimensions = (SIZES[:1], DIMENSIONS[:2]) if quick else (SIZES, DIMENSIONS)
+    against_others(sizes)
+    against_blas(sizes)
+    polytopes(dimensions)
 
 
 if __name__ == "__main__":
-    main()
+    main(quick=quick_asked(__doc__))

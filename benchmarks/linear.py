@@ -1,4 +1,4 @@
-"""Linear policies: time per batch on polytopes, and regret beside the paper's constants.
+"""(l), (m) Linear policies: time per batch on polytopes, regret beside the paper's constants. About five minutes.
 
 (l) LeastSquaresRounding on a polytope: seconds for each batch of one execution (design, rounding and cut) and linear
     maximisations for its design. (m) Regret of CertifiedLinear against Algorithms 3 and 4 with the paper's constants:
@@ -21,7 +21,7 @@ import numpy as np
 import banditto as bd
 from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
-from benchmarks.measure import line
+from benchmarks.measure import line, quick_asked
 
 PAIRS = 256
 CELLS = ((10, 2), (100, 2), (20, 5), (200, 5), (50, 10))
@@ -110,12 +110,12 @@ def mean(ratios: list[float]) -> float:
     return math.exp(sum(map(math.log, ratios)) / len(ratios))
 
 
-def table() -> tuple[list[float], list[float]]:
+def table(cells: tuple[tuple[int, int], ...], horizons: tuple[int, ...]) -> tuple[list[float], list[float]]:
     """Ratios of regret, the paper's Algorithm 3 and 4 over ours, printed cell by cell."""
     print(f"      {'K':>6} {'d':>3} {'T':>5} {'rho':>4} {'plan':>10} {'ours':>12} {'Alg. 3':>14} {'Alg. 4':>14} agree")
     third, fourth = [], []
-    for count, dimension in CELLS:
-        for horizon in HORIZONS:
+    for count, dimension in cells:
+        for horizon in horizons:
             for rho in RHOS:
                 found = cell(count, dimension, horizon, rho)
                 own = found.ours.regret.mean
@@ -130,16 +130,16 @@ def table() -> tuple[list[float], list[float]]:
     return third, fourth
 
 
-def main() -> None:
-    for dimension in DIMENSIONS:
+def main(quick: bool = False) -> None:
+    for dimension in DIMENSIONS[:2] if quick else DIMENSIONS:
         rows = batches(dimension)
         shown = ", ".join(f"{row.seconds:.3g} s ({row.maximisations} LPs)" for row in rows)
         print(f"      (l) polytope, d = {dimension}, seconds for each of {len(rows)} batches: {shown}", flush=True)
-    third, fourth = table()
+    third, fourth = table(CELLS[:1], HORIZONS[-1:]) if quick else table(CELLS, HORIZONS)
     line("(m) regret, Algorithm 3, paper's constants / CertifiedLinear", f"{mean(third):.1f}", "> 1", mean(third) > 1)
     line("(m) regret, Algorithm 4, paper's constants / CertifiedLinear", f"{mean(fourth):.1f}", "> 1", mean(fourth) > 1)
     line("(m) worst cell", f"{min(third + fourth):.2f}", ">= 1", min(third + fourth) >= 1.0)
 
 
 if __name__ == "__main__":
-    main()
+    main(quick=quick_asked(__doc__))

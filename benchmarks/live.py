@@ -1,4 +1,4 @@
-"""(l) Live experiments: steps in a second on both stores, and what a step costs once there are a million events."""
+"""(l) Live experiments: steps in a second, and what a step costs after a million events. About ten minutes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from banditto.live.registration import registered
 from banditto.live.sql import EVENTS, EXPERIMENTS, REQUESTS, TICKETS
 from banditto.live.store import Store, engine_of
 from banditto.live.transaction import Transaction
-from benchmarks.measure import line
+from benchmarks.measure import line, quick_asked
 
 HORIZON = 10**7
 SINGLES = 2_000
@@ -104,28 +104,28 @@ def grown(small_url: str, large_url: str, many: int) -> None:
             load(trial, events)
 
 
-def ratio(small_url: str, large_url: str) -> tuple[float, float]:
+def ratio(small_url: str, large_url: str, steps: int) -> tuple[float, float]:
     """Seconds of a step in a small store and in a large one, by turns: the machine's moods meet both alike."""
     with bd.Experiment.open(small_url, "cta") as small, bd.Experiment.open(large_url, "cta") as large:
-        rounds = [(singles(small, SINGLES // ROUNDS), singles(large, SINGLES // ROUNDS)) for _ in range(ROUNDS)]
+        rounds = [(singles(small, steps // ROUNDS), singles(large, steps // ROUNDS)) for _ in range(ROUNDS)]
     before, after = (sum(times) / ROUNDS for times in zip(*rounds, strict=True))
     return before, after
 
 
-def speeds(kind: str, url: str) -> None:
+def speeds(kind: str, url: str, steps: int) -> None:
     with bd.Experiment.open(url, "cta", protocol()) as trial:
         singles(trial, 50)
-        per_step = singles(trial, SINGLES // 4)
+        per_step = singles(trial, steps // 4)
         line(f"(l) {kind}: asks and tells, one by one", f"{2.0 / per_step:,.0f}/s", "stated", True)
-        line(f"(l) {kind}: tickets in blocks of 100", f"{blocks(trial, 50):,.0f}/s", "stated", True)
-    runs = [totals(url, f"totals-{k}") for k in range(20)]
+        line(f"(l) {kind}: tickets in blocks of 100", f"{blocks(trial, steps // 40):,.0f}/s", "stated", True)
+    runs = [totals(url, f"totals-{k}") for k in range(steps // 100)]
     batches, seconds = max(batches for batches, _ in runs), sum(seconds for _, seconds in runs)
     figure = f"{batches} batches, {sum(batches for batches, _ in runs) / seconds:,.0f}/s"
     line(f"(l) {kind}: 10^9 pulls told as totals", figure, "few batches", batches < 20)
 
 
-def growth(kind: str, small_url: str, large_url: str, many: int) -> None:
-    before, after = ratio(small_url, large_url)
+def growth(kind: str, small_url: str, large_url: str, many: int, steps: int) -> None:
+    before, after = ratio(small_url, large_url, steps)
     figure = f"{after / before:.2f} ({1e3 * before:.2f} ms, {1e3 * after:.2f} ms)"
     line(f"(l) {kind}: a step at {many:.0e} events over one at {FEW:.0e}", figure, "<= 1.3", after / before <= 1.3)
 
@@ -137,23 +137,24 @@ def verification(url: str) -> None:
     line(f"(l) verify: {found.events:,} events", f"{rate:,.0f}/s", "stated", found.holds)
 
 
-def main(many: int = MANY) -> None:
+def main(quick: bool = False) -> None:
+    many, steps = (2 * FEW, SINGLES // 20) if quick else (MANY, SINGLES)
     server = PostgresServer(durable=True)
     try:
         with tempfile.TemporaryDirectory() as folder:
-            speeds("SQLite", f"sqlite:///{folder}/speeds.db")
-            speeds("PostgreSQL", server.new_schema())
+            speeds("SQLite", f"sqlite:///{folder}/speeds.db", steps)
+            speeds("PostgreSQL", server.new_schema(), steps)
             files = (f"sqlite:///{folder}/small.db", f"sqlite:///{folder}/large.db")
             grown(*files, many)
             schemas = (server.new_schema(), server.new_schema())
             for file, schema in zip(files, schemas, strict=True):
                 copied(file, schema)
             verification(files[1])
-            growth("SQLite", *files, many)
-            growth("PostgreSQL", *schemas, many)
+            growth("SQLite", *files, many, steps)
+            growth("PostgreSQL", *schemas, many, steps)
     finally:
         server.close()
 
 
 if __name__ == "__main__":
-    main(int(float(sys.argv[1])) if len(sys.argv) > 1 else MANY)
+    main(quick=quick_asked(__doc__))

@@ -1,7 +1,8 @@
-"""How the benchmarks measure: alternating rounds in one run, medians, ratios."""
+"""What the benchmarks share: alternating rounds in one run, medians, ratios. There is nothing to run here."""
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import time
 from collections.abc import Callable
@@ -23,3 +24,18 @@ def alternating(first: Callable[[], object], second: Callable[[], object], round
 
 def line(name: str, figure: str, wanted: str, met: bool) -> None:
     print(f"{'ok  ' if met else 'MISS'}  {name:<66} {figure:<28} wanted: {wanted}", flush=True)
+
+
+def quick_asked(about: str | None) -> bool:
+    """Read a script's command line and return whether `--quick` is on it; `about` is the script's docstring."""
+    first_line = (about or "").partition("\n")[0]
+    parser = argparse.ArgumentParser(description=first_line)
+    parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs; figures mean nothing")
+    quick: bool = parser.parse_args().quick
+    if quick:
+        print("        --quick: small sizes, so that ok and MISS mean nothing", flush=True)
+    return quick
+
+
+if __name__ == "__main__":
+    print("usage: python benchmarks/run.py [--quick] for all benchmarks; each of its neighbours is one of them")

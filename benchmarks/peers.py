@@ -1,4 +1,4 @@
-"""(n) Pulls per second against another library, pymab, in an environment of its own.
+"""(n) Pulls per second against pymab, which the first run installs into an environment of its own. Two minutes.
 
 The same policies (UCB1 with sqrt(2 log t / n), Thompson with a uniform prior) on the same ten Bernoulli arms, four
 executions of 10^4 rounds in one thread; each library records them in its own way. pymab runs its compiled code, as it
@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import venv
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import banditto as bd
 from banditto.engine import rounds
 from banditto.engine.run import run_of
 from banditto.policies.policy import RoundPolicy
-from benchmarks.measure import alternating, line
+from benchmarks.measure import alternating, line, quick_asked
 from benchmarks.round_policies import MEANS, WORLD
 
 PEER = "pymab==2.0.1"
@@ -40,9 +43,13 @@ for number, name in enumerate(sys.stdin):
 """
 
 
+def interpreter() -> Path:
+    return FOLDER / ("Scripts" if os.name == "nt" else "bin") / "python"
+
+
 def installed() -> Path:
     """The interpreter of the peer's environment, which is made if there is none."""
-    python = FOLDER / ("Scripts" if os.name == "nt" else "bin") / "python"
+    python = interpreter()
     done = FOLDER / ".installed"
     if not done.exists():
         venv.create(FOLDER, with_pip=True, clear=True)
@@ -52,7 +59,7 @@ def installed() -> Path:
     return python
 
 
-def compare(policy: RoundPolicy, child: subprocess.Popen[str]) -> None:
+def compare(policy: RoundPolicy, child: subprocess.Popen[str], rounds_each: int) -> None:
     study = run_of(policy, WORLD, seed=1, noise_seed=None, horizon=HORIZON)
     answers: set[str] = set()
 
@@ -66,7 +73,7 @@ def compare(policy: RoundPolicy, child: subprocess.Popen[str]) -> None:
         child.stdin.flush()
         answers.add(child.stdout.readline().strip())
 
-    ours, theirs = alternating(own, peer, rounds=7)
+    ours, theirs = alternating(own, peer, rounds_each)
     (backend,) = answers
     assert backend, "the peer failed"
     figure = f"{theirs / ours:.0f} ({2e-6 * PAIRS * HORIZON / ours:.1f} million pulls/s)"
@@ -75,7 +82,10 @@ def compare(policy: RoundPolicy, child: subprocess.Popen[str]) -> None:
     )
 
 
-def main() -> None:
+def main(quick: bool = False) -> None:
+    if quick and not (FOLDER / ".installed").exists():
+        print(f"        (n) pulls/s over {PEER}: not measured, only a full run installs it")
+        return
     try:
         python = installed()
     except (OSError, subprocess.SubprocessError) as error:
@@ -86,8 +96,8 @@ def main() -> None:
         [str(python), "-c", CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=one_thread
     ) as child:
         for policy in (bd.UCB1(), bd.Thompson()):
-            compare(policy, child)
+            compare(policy, child, 1 if quick else 7)
 
 
 if __name__ == "__main__":
-    main()
+    main(quick=quick_asked(__doc__))

@@ -1,10 +1,11 @@
-"""All benchmarks: `make bench`. Every figure is a ratio measured in one run, because machines are noisy."""
+"""All benchmarks: `make bench`. Every figure is a ratio measured in one run, as machines are noisy. Forty minutes."""
 
 from __future__ import annotations
 
 import os
 import platform
 import sys
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -22,13 +23,19 @@ from benchmarks import (
     report,
     round_policies,
 )
+from benchmarks.measure import quick_asked
+
+PARTS = (batched_engine, round_policies, memory, report, certified, design, linear, live, peers, cluster, gpu)
 
 
-def main() -> None:
-    print(f"Python {platform.python_version()} on {platform.machine()}, {os.cpu_count()} cores; about forty minutes.")
-    for part in (batched_engine, round_policies, memory, report, certified, design, linear, live, peers, cluster, gpu):
-        part.main()
+def main(quick: bool = False) -> None:
+    takes = "some minutes" if quick else "about forty minutes"
+    print(f"Python {platform.python_version()} on {platform.machine()}, {os.cpu_count()} cores; {takes}.", flush=True)
+    for part in PARTS:
+        began = time.perf_counter()
+        part.main(quick=quick)
+        print(f"        {part.__name__.rpartition('.')[2]} took {time.perf_counter() - began:.0f} s", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    main(quick=quick_asked(__doc__))
