@@ -282,6 +282,7 @@ def test_a_script_without_its_guard_is_told_what_to_do(tmp_path: Path) -> None:
     assert "WorkerError" in done.stderr.splitlines()[-1]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
 def test_a_worker_that_dies_is_an_error_of_ours() -> None:
     suicidal: Any = Suicidal()
     with pytest.raises(WorkerError, match="a worker process died"):
@@ -300,6 +301,7 @@ class Suicidal:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
 def test_ctrl_c_stops_policies_that_choose_in_every_round() -> None:
     """A real signal, and blocks that are compiled code for nearly all of their time."""
     code = (

@@ -476,6 +476,7 @@ def banditto(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
 def test_real_interrupts_leave_the_same_counts(tmp_path: Path) -> None:
     """Ctrl-C, then kill -9, then to the end."""
     path = tmp_path / FILE_NAME

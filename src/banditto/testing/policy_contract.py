@@ -69,7 +69,7 @@ def check_pulls_add_up(policy: BatchedPolicy[Any]) -> None:
         assert plan.dtype == np.int64
         assert plan.shape == (REPLICATES, policy.arms or plan.shape[1])  # a policy for infinite sets has slots
         assert (plan >= 0).all()
-    assert (sum(plan.sum(axis=1) for plan in plans) == policy.horizon).all()
+    assert (np.sum([plan.sum(axis=1) for plan in plans], axis=0) == policy.horizon).all()
 
 
 def check_rows_are_independent(policy: BatchedPolicy[Any]) -> None:
