@@ -240,6 +240,8 @@ def _opened(path: Path) -> tuple[BinaryIO, Callable[[], object]]:
         except BaseException:
             file.close()
             raise
+        if fcntl is None:  # Windows: nobody can have removed a file that is open
+            return file, unlock
         try:
             if os.path.samestat(path.stat(), os.fstat(file.fileno())):
                 return file, unlock
@@ -265,9 +267,12 @@ def _lock_of(path: Path) -> Callable[[BinaryIO], Callable[[], object]]:
 
     Only a lock that the system takes back when a process dies will do: a file that merely exists stays after a crash.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # filelock warns of what is refused here
-        from filelock import FileLock, SoftFileLock, Timeout
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # filelock warns of what is refused here
+            from filelock import FileLock, SoftFileLock, Timeout
+    except ImportError:
+        raise InvalidArgument("out", str(path.parent), "no folder before filelock is installed, to lock it") from None
     if FileLock is SoftFileLock:
         raise InvalidArgument("out", str(path.parent), "no folder on this system, which has no locks for its files")
     lock = FileLock(path.with_name(path.name + ".lock"), thread_local=False)
