@@ -64,6 +64,9 @@ POLICIES: dict[str, Policy[Any]] = {
     ),
     "certified, box": bd.CertifiedLinear(actions=bd.Box.unit(2), horizon=10**8, rho=0.2),
 }
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", ShortHorizonWarning)
+    POLICIES["threshold, too short"] = bd.LinearThreshold(actions=ARMS, horizon=10**4, rho=0.2)
 
 
 @pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES.keys())
@@ -79,7 +82,7 @@ def test_certified_constants_keep_their_promise(name: str) -> None:
     assert holds == (not (name.startswith(("threshold, paper", "net, paper"))))
     minimum = policy.minimum_horizon()
     assert minimum is not None
-    assert minimum <= policy.horizon
+    assert (minimum <= policy.horizon) == (not name.endswith("too short"))
 
 
 def test_values_are_least_squares() -> None:
@@ -486,6 +489,36 @@ def test_broken_constants_are_refused(name: str, change: dict[str, Any]) -> None
     content = bd.protocol_of(policy, seed=1, arms=9, horizon=policy.horizon, rho=0.2).to_dict()
     with pytest.raises(InvalidArgument):
         bd.policy_of(bd.Protocol.from_dict({**content, "resolved": content["resolved"] | change}))
+
+
+@pytest.mark.parametrize("name", ["threshold", "net"])
+def test_narrower_cuts_have_no_proof(name: str) -> None:
+    """Most pairs differ with them, and no bound stands beside that."""
+    policy: Any = POLICIES[name]
+    content = bd.protocol_of(policy, seed=1, arms=policy.arms, horizon=policy.horizon, rho=0.2).to_dict()
+    for batch in content["resolved"]["batches"]:
+        batch["width"] = (float.fromhex(batch["width"]) / 1024.0).hex()
+    narrow: Any = bd.policy_of(bd.Protocol.from_dict(content))
+    guarantee = narrow.guarantee()
+    assert (guarantee.total, guarantee.holds) == (1.0, False)
+    assert [term.name for term in guarantee.terms] == ["unproved constants"]
+
+
+def test_a_blowup_with_which_the_best_arm_could_be_dropped_has_no_proof() -> None:
+    policy: Any = POLICIES["threshold, one dimension"]
+    problem = policy._problem
+    assert problem.proved(problem.schedule(4, paper=False), paper=False)
+    assert not problem.proved(problem.schedule(3, paper=False), paper=False)
+
+
+def test_a_larger_share_of_the_final_choice_is_a_larger_bound() -> None:
+    with pytest.warns(ShortHorizonWarning):
+        policy = bd.LinearThreshold(actions=ARMS, horizon=10**4, rho=0.1)
+    content = bd.protocol_of(policy, seed=1, arms=9, horizon=10**4, rho=0.1).to_dict()
+    content["resolved"]["choice_rho"] = (0.25).hex()
+    careless: Any = bd.policy_of(bd.Protocol.from_dict(content))
+    assert careless.guarantee().total == pytest.approx(0.25, rel=1e-5)
+    assert not careless.guarantee().holds
 
 
 def test_short_horizons_are_said() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,11 +13,13 @@ import numpy as np
 from banditto import policies
 from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray, IntArray, changed, taken
+from banditto.core.errors import InvalidArgument, ShortHorizonWarning
 from banditto.core.protocol import Protocol
 from banditto.geometry.actions.finite import FiniteActions
 from banditto.policies import baselines
 from banditto.policies.catalogue import policy_of, protocol_of
-from banditto.policies.policy import BatchedPolicy, PlacedPolicy, Policy
+from banditto.policies.policy import BatchedPolicy, Guarantee, PlacedPolicy, Policy
+from banditto.testing.edits import edited, scaled
 
 SEED = 20231
 REPLICATES = 12
@@ -154,19 +157,29 @@ def check_last_totals_do_not_matter(policy: BatchedPolicy[Any]) -> None:
     assert _equal(play(policy, coins)[0], play(policy, coins, without_the_last)[0])
 
 
+def _registered(policy: Any) -> bool:
+    return policy.name in policies.REGISTRY | baselines.REGISTRY
+
+
+def _read(policy: Any, protocol: Protocol) -> Any:
+    """The policy of a protocol, by the registry or, for one that is not listed there, by its own class."""
+    return policy_of(protocol) if _registered(policy) else type(policy).from_protocol(protocol)
+
+
 def check_protocol_round_trip(policy: Any) -> None:
     """A protocol survives JSON and TOML, and the policy read from it plans and decides alike.
 
     A policy that banditto does not list is read by its own class's `from_protocol`.
     """
-    registered, kind = policy.name in policies.REGISTRY | baselines.REGISTRY, type(policy)
-    assert registered or hasattr(kind, "from_protocol"), f"{kind.__name__} has no classmethod from_protocol(protocol)"
+    assert _registered(policy) or hasattr(type(policy), "from_protocol"), (
+        f"{type(policy).__name__} has no classmethod from_protocol(protocol)"
+    )
     rho = policy.rho if isinstance(policy, Policy) else 0.1
     protocol = protocol_of(policy, seed=1, arms=policy.arms, horizon=policy.horizon, rho=rho)
     for copy in (Protocol.from_json(protocol.to_json()), Protocol.from_toml(protocol.to_toml())):
         assert copy == protocol
         assert copy.digest == protocol.digest
-        again: Any = policy_of(copy) if registered else kind.from_protocol(copy)
+        again = _read(policy, copy)
         coins = Coins(SEED, count=REPLICATES)
         assert _equal(play(policy, coins)[0], play(again, coins)[0])
         if isinstance(policy, Policy):
@@ -209,6 +222,45 @@ def check_guarantee_adds_up(policy: Policy[Any]) -> None:
         assert all(term.name in text for term in guarantee.terms)
 
 
+def check_edited_constants(policy: Any) -> None:
+    """A protocol whose constants somebody has edited is refused, or gets no bound that its proof does not give.
+
+    Every number in `resolved` is made 1,024 times larger and smaller. One of the two directions must cost the policy
+    its bound, unless `free_constants` names the number as one that the proof leaves free. Batches are left out and
+    repeated: what is done more often cannot be bounded by less. Where a bound is 0, rewards must decide nothing.
+    """
+    own = policy.guarantee()
+    protocol = protocol_of(policy, seed=1, arms=policy.arms, horizon=policy.horizon, rho=policy.rho)
+    free: frozenset[str] = getattr(policy, "free_constants", frozenset())
+    for name, larger, smaller in scaled(protocol):
+        found = [_kept(policy, copy) for copy in (larger, smaller)]
+        if name in free or any(guarantee is None or guarantee.total == 0.0 for guarantee in found):
+            continue
+        raise AssertionError(f"1,024 times more or less {name} leaves a bound: {own.table()}")
+    for what, copy in edited(protocol):
+        kept = _kept(policy, copy)
+        more = what == "repeated"
+        assert kept is None or not more or kept.total > own.total, f"batches {what} do not change the bound"
+
+
+def _kept(policy: Any, protocol: Protocol) -> Guarantee | None:
+    """The guarantee of an edited protocol, if it is read at all and its bound is at most rho."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ShortHorizonWarning)
+            read = _read(policy, protocol)
+    except InvalidArgument:
+        return None
+    guarantee: Guarantee = read.guarantee()
+    if not guarantee.holds:
+        return None
+    if guarantee.total == 0.0:
+        coins = Coins(SEED, count=REPLICATES)
+        nothing = play(read, coins, lambda pulls, batch: np.zeros(pulls.shape))
+        assert _equal(play(read, coins)[0], nothing[0]), "rewards decide, and a bound of 0 is printed"
+    return guarantee
+
+
 def check_description(policy: Policy[Any]) -> None:
     """`describe()` names the horizon and has a table; the minimum horizon is positive."""
     description = policy.describe()
@@ -230,4 +282,9 @@ BATCHED_CHECKS: tuple[Check, ...] = (
     check_pickles,
     check_places,
 )
-POLICY_CHECKS: tuple[Check, ...] = (*BATCHED_CHECKS, check_guarantee_adds_up, check_description)
+POLICY_CHECKS: tuple[Check, ...] = (
+    *BATCHED_CHECKS,
+    check_guarantee_adds_up,
+    check_edited_constants,
+    check_description,
+)

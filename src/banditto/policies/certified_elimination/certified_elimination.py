@@ -189,6 +189,11 @@ class CertifiedElimination(Replicable):
     def _problem(self) -> Problem:
         return Problem(self.arms, self.horizon, self.rho, self._rewards, self.gap)
 
+    @property
+    def free_constants(self) -> frozenset[str]:
+        """The noise of the final choice follows the size of its batch."""
+        return frozenset({"exploration"})
+
     def guarantee(self) -> Guarantee:
         """The bound on P(two executions differ), term by term; see docs/certified-elimination.md."""
         if not ladder.proved(self._problem, self.schedule):

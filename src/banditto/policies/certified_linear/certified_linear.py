@@ -125,6 +125,11 @@ class CertifiedLinear(LinearPolicy):
         """The plan's."""
         return self.inner.decide(state, totals, coins)
 
+    @property
+    def free_constants(self) -> frozenset[str]:
+        """Those of the plan."""
+        return self.inner.free_constants
+
     def guarantee(self) -> Guarantee:
         """The bound on P(two executions differ), term by term; see docs/certified-linear.md."""
         if isinstance(self.inner, LeastSquaresRounding):

@@ -86,6 +86,11 @@ class LinearCuts(LinearRace):
     def _final(self) -> tuple[int, int, float]:
         return self.schedule.exploration, EXPLORATION_UNIT, self.schedule.choice_rho
 
+    @property
+    def free_constants(self) -> frozenset[str]:
+        """The noise of the final choice follows the size of its batch."""
+        return frozenset({"exploration"})
+
     def regret(self) -> float:
         """Predicted regret, the mean over the parameters that were tuned for."""
         problem = self.problem

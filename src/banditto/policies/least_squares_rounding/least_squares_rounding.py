@@ -209,6 +209,11 @@ class LeastSquaresRounding(LinearPolicy):
         opening = self._openings.first()
         return opening if opening is not None and opening.regression.total < self.horizon else None
 
+    @property
+    def free_constants(self) -> frozenset[str]:
+        """Estimates are shared, however accurate they are, and so is whatever is dropped by them."""
+        return frozenset({"epsilon", "tail"})
+
     def guarantee(self) -> Guarantee:
         """The bound on P(two executions differ), term by term; see docs/least-squares-rounding.md."""
         number = len(self.schedule.batches)

@@ -120,6 +120,16 @@ class LinearProblem(NamedTuple):
             return [step for step in steps if step[1] < Decimal(self.widest)]
 
     def schedule(self, blowup: int, paper: bool) -> LinearSchedule:
+        """The batches of a blow-up, and the final choice with its share of rho."""
+        with precise():
+            share = written(self.rho) * _FINAL_SHARE - self.arms * CHOICE_PRECISION
+            if not paper and share <= 0:
+                least = self.arms * CHOICE_PRECISION / _FINAL_SHARE
+                raise InvalidArgument("rho", self.rho, f"above {float(least):.3g}")
+        choice = 0.0 if paper else float(share) * (1.0 - 2.0**-18)
+        return LinearSchedule(blowup, self._batches(blowup, paper), choice)
+
+    def _batches(self, blowup: int, paper: bool) -> tuple[LinearBatch, ...]:
         """The batches of a blow-up with their cuts: eps/2 + eps~ to eps + eps~."""
         batches = []
         with precise():
@@ -127,11 +137,7 @@ class LinearProblem(NamedTuple):
             for growth, epsilon in self.tests(blowup, paper):
                 units = (2 * blowup * growth, self.dimension)
                 batches.append(LinearBatch(units, float(epsilon / 2 + epsilon / root), float(epsilon / 2)))
-            share = written(self.rho) * _FINAL_SHARE - self.arms * CHOICE_PRECISION
-            if not paper and share <= 0:
-                least = self.arms * CHOICE_PRECISION / _FINAL_SHARE
-                raise InvalidArgument("rho", self.rho, f"above {float(least):.3g}")
-        return LinearSchedule(blowup, tuple(batches), 0.0 if paper else float(share) * (1.0 - 2.0**-18))
+        return tuple(batches)
 
     def paper_blowup(self) -> int:
         """The printed beta."""
@@ -194,6 +200,12 @@ class LinearProblem(NamedTuple):
         # a larger blow-up would not fit, and a smaller one proves less
         most = (self.horizon - 1) // (2 * ladder[0][0]) if ladder else 0
         return most >= _SMALLEST_BLOWUP and self.eliminations(most) <= room
+
+    def proved(self, schedule: LinearSchedule, paper: bool) -> bool:
+        """Whether the batches are those of a blow-up that the proof is about; the final choice's share is a term."""
+        if schedule.batches and schedule.blowup < _SMALLEST_BLOWUP:
+            return False  # the best arm could be dropped on the good event
+        return schedule.batches == self._batches(schedule.blowup, paper)
 
     def certified_terms(self, schedule: LinearSchedule) -> Terms:
         """The theorem's right side."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, ClassVar
 
 import numpy as np
@@ -96,8 +97,16 @@ class LinearThreshold(LinearRace):
 
     # -- its constants and what they promise ---------------------------------------------------------------
 
+    @property
+    def free_constants(self) -> frozenset[str]:
+        """Without a test, the blow-up is not used."""
+        return frozenset() if self.schedule.batches else frozenset({"blowup"})
+
     def guarantee(self) -> Guarantee:
         """The bound on P(two executions differ), term by term; see docs/linear-threshold.md."""
+        if not self._problem.proved(self.schedule, self._paper):
+            reason = "batches and cuts are not those that the proof is about, so nothing is proved"
+            return Guarantee.of([("unproved constants", Decimal(1), reason)], self.rho)
         if self._paper:
             terms = self._problem.paper_terms(self.schedule.blowup)
             return Guarantee.of(terms, self.rho, "The printed last line is not replicable.")

@@ -91,6 +91,11 @@ class NetThreshold(LinearPolicy):
         other.inner._set(rho=self.rho, constants=other.constants)
         return other
 
+    @property
+    def free_constants(self) -> frozenset[str]:
+        """Those of `LinearThreshold`."""
+        return self.inner.free_constants
+
     def guarantee(self) -> Guarantee:
         """That of `LinearThreshold` with as many arms as the net has actions."""
         return self.inner.guarantee()

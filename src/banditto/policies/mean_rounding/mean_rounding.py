@@ -106,6 +106,11 @@ class MeanRounding(Replicable):
     def _problem_at(self, horizon: int) -> GridProblem:
         return GridProblem(self.arms, horizon, self.rho, self._rewards, self._paper)
 
+    @property
+    def free_constants(self) -> frozenset[str]:
+        """Rounded means are shared, and so is whatever is dropped by them."""
+        return frozenset({"cut"})
+
     def guarantee(self) -> Guarantee:
         """The bound on P(two executions differ), term by term; see docs/mean-rounding.md."""
         if not self.schedule.batches:

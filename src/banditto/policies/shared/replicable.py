@@ -79,6 +79,11 @@ class Replicable:
         calibrated = f"Constants are {CALIBRATED}: no attack broke them, and the terms above are what is proved."
         return calibrated if self.constants == CALIBRATED else ""
 
+    @property
+    def free_constants(self) -> frozenset[str]:
+        """The names of those numbers in `resolved` that the proof leaves free: its bound holds whatever they are."""
+        return frozenset()
+
     def relaxed(self, nominal: float) -> Self:
         """The same policy with the constants that `nominal`, a larger rho, would have: what `calibrate` tries."""
         other = replace(self, rho=nominal)

@@ -1,0 +1,76 @@
+"""Protocols with other constants than those that were resolved: what somebody could write into the file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from banditto.core.protocol import Protocol, fraction, from_fraction
+
+_FACTOR = 1024
+Place = tuple[str | int, ...]  # keys and indices on the way to a number
+
+
+def scaled(protocol: Protocol) -> Iterator[tuple[str, Protocol, Protocol]]:
+    """For every kind of number in `resolved` its name, and the protocol with larger and with smaller ones.
+
+    Edited are all numbers of a name together, the first alone and the last alone.
+    """
+    content = protocol.to_dict()
+    places: dict[str, list[Place]] = {}
+    for place in _numbers(content["resolved"]):
+        name = next(key for key in reversed(place) if isinstance(key, str))
+        places.setdefault(name, []).append(place)
+    for name, found in places.items():
+        for chosen in dict.fromkeys((tuple(found), (found[0],), (found[-1],))):
+            yield name, _with(protocol, chosen, _larger), _with(protocol, chosen, _smaller)
+
+
+def edited(protocol: Protocol) -> Iterator[tuple[str, Protocol]]:
+    """The protocol with the first or the last of its batches left out, or there twice, and what was done."""
+    batches = protocol.to_dict()["resolved"].get("batches", [])
+    if batches:
+        yield "left out", _with_batches(protocol, batches[1:])
+        yield "left out", _with_batches(protocol, batches[:-1])
+        yield "repeated", _with_batches(protocol, [batches[0], *batches])
+        yield "repeated", _with_batches(protocol, [*batches, batches[-1]])
+
+
+def _numbers(value: Any, place: Place = ()) -> Iterator[Place]:
+    """Where the integers and the binary fractions are."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _numbers(item, (*place, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _numbers(item, (*place, index))
+    elif _is_fraction(value) or (isinstance(value, int) and not isinstance(value, bool)):
+        yield place
+
+
+def _is_fraction(value: Any) -> bool:
+    return isinstance(value, str) and value.lstrip("-").startswith("0x")
+
+
+def _larger(value: Any) -> Any:
+    return fraction(from_fraction(value, "constant") * _FACTOR) if _is_fraction(value) else value * _FACTOR
+
+
+def _smaller(value: Any) -> Any:
+    return fraction(from_fraction(value, "constant") / _FACTOR) if _is_fraction(value) else value // _FACTOR
+
+
+def _with(protocol: Protocol, places: tuple[Place, ...], change: Callable[[Any], Any]) -> Protocol:
+    content = protocol.to_dict()  # a fresh copy
+    for *way, last in places:
+        inner = content["resolved"]
+        for key in way:
+            inner = inner[key]
+        inner[last] = change(inner[last])
+    return Protocol.from_dict(content)
+
+
+def _with_batches(protocol: Protocol, batches: list[Any]) -> Protocol:
+    content = protocol.to_dict()
+    content["resolved"]["batches"] = batches
+    return Protocol.from_dict(content)
