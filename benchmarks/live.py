@@ -30,7 +30,7 @@ STEPS_TOGETHER = 2_000  # while loading: real steps, many in one transaction
 def protocol(horizon: int = HORIZON) -> bd.Protocol:
     """Half of the horizon is one batch, so that no decision falls into what is timed."""
     policy = bd.ExploreThenCommit(arms=2, horizon=horizon, rho=0.1, gap=0.002)
-    return bd.protocol_of(policy, seed=1, arms=2, horizon=horizon, rho=0.1)
+    return policy.protocol(seed=1)
 
 
 def singles(trial: bd.Experiment, number: int) -> float:
@@ -69,7 +69,7 @@ def totals(url: str, name: str) -> tuple[int, float]:
     """Batches and seconds of a run of 10^9 pulls, told as totals."""
     horizon = 10**9
     policy = bd.CertifiedElimination(arms=3, horizon=horizon, rho=0.1)
-    frozen = registered(bd.protocol_of(policy, seed=1, arms=3, horizon=horizon, rho=0.1))
+    frozen = registered(policy.protocol(seed=1))
     began = time.perf_counter()
     batches = 0
     with bd.Experiment.open(url, name, frozen) as trial:

@@ -22,7 +22,7 @@ def work(url: str, registration: bd.Registration, users: random.Random, most: in
 
 def main() -> None:
     policy = bd.CertifiedElimination(arms=2, horizon=3_600, rho=0.2)
-    protocol = bd.protocol_of(policy, seed=7, arms=2, horizon=3_600, rho=0.2)
+    protocol = policy.protocol(seed=7)
     registration = bd.Registration.of(protocol, arm_names=["old page", "new page"])
     with tempfile.TemporaryDirectory() as folder:
         zurich, delhi = (f"sqlite:///{folder}/{lab}.db" for lab in ("zurich", "delhi"))

@@ -20,7 +20,7 @@ def digests(protocol: bd.Protocol, patients: int) -> list[str]:
 
 def main() -> None:
     policy = bd.CertifiedElimination(arms=3, horizon=10**6, rho=0.1)
-    protocol = bd.protocol_of(policy, seed=11, arms=3, horizon=10**6, rho=0.1)
+    protocol = policy.protocol(seed=11)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "protocol.toml"
         file.write_text(protocol.to_toml())

@@ -124,7 +124,6 @@ SIGNATURES = {
         "'CompareProgress | None' = None) -> 'Comparison'"
     ),
     "policy_of": "(protocol: 'Protocol') -> 'AnyPolicy'",
-    "protocol_of": "(policy: 'AnyPolicy', *, seed: 'int', arms: 'int', horizon: 'int', rho: 'float') -> 'Protocol'",
     "Resampled": "(log: 'RewardLog') -> None",
     "RewardLog": (
         "(*, arms: 'tuple[str, ...]', rewards: 'tuple[tuple[float, ...], ...]', low: 'float' = 0.0, high: "
@@ -187,7 +186,7 @@ def test_every_name_can_be_used_twice() -> None:
         world = bd.Bernoulli([0.2, 0.8])
         assert bd.Gaussian([0.2, 0.8]).sigma == 0.5
         policy = bd.RandomThreshold(arms=2, horizon=10**5, rho=0.3)
-        protocol = bd.protocol_of(policy, seed=1, arms=2, horizon=10**5, rho=0.3)
+        protocol = policy.protocol(seed=1)
         assert isinstance(protocol, bd.Protocol)
         assert bd.policy_of(protocol) == policy
         assert isinstance(policy.guarantee(), bd.Guarantee)

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from banditto.paper import Reproduction, reproduce
     from banditto.policies import *
     from banditto.policies.baselines import *
-    from banditto.policies.catalogue import policy_of, protocol_of
+    from banditto.policies.catalogue import policy_of
     from banditto.policies.linear.replicable_least_squares import ReplicableLeastSquares
     from banditto.policies.policy import Guarantee
     from banditto.policies.shared.replicable_mean import replicable_mean, samples_needed
@@ -86,7 +86,6 @@ _PLACES = {
     "RewardLog": "banditto.problems.logs",
     "plan": "banditto.measure.plan",
     "policy_of": "banditto.policies.catalogue",
-    "protocol_of": "banditto.policies.catalogue",
     "replay": "banditto.measure.replay",
     "replicable_mean": "banditto.policies.shared.replicable_mean",
     "replicate": "banditto.live.replicate",
@@ -134,7 +133,6 @@ __all__ = [
     "net",
     "plan",
     "policy_of",
-    "protocol_of",
     "replay",
     "replicable_mean",
     "replicate",

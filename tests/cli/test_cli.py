@@ -725,7 +725,7 @@ def test_a_file_in_the_way_is_found_before_the_work(tmp_path: Path) -> None:
 def test_odd_protocol_files_are_one_line_errors(settings: str, tmp_path: Path) -> None:
     path = tmp_path / "odd.toml"
     policy = bd.RandomThreshold(arms=2, horizon=10**6, rho=0.1)
-    content = bd.protocol_of(policy, seed=1, arms=2, horizon=10**6, rho=0.1).to_toml()
+    content = policy.protocol(seed=1).to_toml()
     body = content.replace("[settings]", f"settings = {settings}\n[old]", 1)
     path.write_text(body)
     done = banditto("certify", str(path), "--means", "0.1,0.2")
@@ -744,7 +744,7 @@ def test_odd_protocol_files_are_one_line_errors(settings: str, tmp_path: Path) -
 )
 def test_tampered_protocols_are_refused(change: tuple[str, str], said: str, tmp_path: Path) -> None:
     policy = bd.RandomThreshold(arms=2, horizon=10**6, rho=0.1)
-    content = bd.protocol_of(policy, seed=1, arms=2, horizon=10**6, rho=0.1).to_toml()
+    content = policy.protocol(seed=1).to_toml()
     assert change[0] in content
     path = tmp_path / "changed.toml"
     path.write_text(content.replace(*change))
@@ -755,7 +755,7 @@ def test_tampered_protocols_are_refused(change: tuple[str, str], said: str, tmp_
 
 def test_a_changed_cut_has_no_proof(tmp_path: Path) -> None:
     policy = bd.RandomThreshold(arms=2, horizon=10**6, rho=0.1)
-    content = bd.protocol_of(policy, seed=1, arms=2, horizon=10**6, rho=0.1).to_toml()
+    content = policy.protocol(seed=1).to_toml()
     path = tmp_path / "changed.toml"
     path.write_text(content.replace('low = "0x1.', 'low = "0x1.1', 1))
     done = banditto("certify", str(path), "--means", "0.1,0.2", "--pairs", "100", "--json")
@@ -1054,7 +1054,7 @@ def test_a_replay_in_two_labs(tmp_path: Path) -> None:
     assert (single.returncode, single.stdout) == (2, "")
     assert single.stderr.startswith("banditto: error: --log: got one row of y, allowed: two rows of each arm")
     policy = bd.ExploreThenCommit(arms=2, horizon=10**4, rho=0.4, gap=0.4)
-    protocol = bd.protocol_of(policy, seed=0, arms=2, horizon=10**4, rho=0.4)
+    protocol = policy.protocol(seed=0)
     (tmp_path / "p.toml").write_text(protocol.to_toml())
     assert banditto("replay", "p.toml", "--log", "rewards.csv", "--split", cwd=tmp_path).stdout == same.stdout
 
@@ -1200,7 +1200,7 @@ def test_flags_may_only_repeat_the_protocol_that_is_attacked(
         "rounds": bd.UCB1(),
     }
     for name, policy in made.items():
-        protocol = bd.protocol_of(policy, seed=0, arms=0 if name == "ball" else 3, **known)
+        protocol = policy.protocol(seed=0, **({"arms": 3, **known} if name == "rounds" else {}))
         Path(f"{name}.toml").write_text(protocol.to_toml())
     repeated = {
         "arms": "--arms 3 --horizon 1e6 --rho 0.1 --seed 0 --environment bernoulli",

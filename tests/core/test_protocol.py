@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import banditto as bd
 from banditto.core.errors import InvalidArgument
 from banditto.core.protocol import Protocol, fraction, from_fraction
 
@@ -115,3 +116,34 @@ def test_fractions_are_exact(value: float) -> None:
 def test_bad_fractions_are_refused(text: Any) -> None:
     with pytest.raises(InvalidArgument, match="hexadecimal fraction"):
         from_fraction(text, "low")
+
+
+# -- what policies write ------------------------------------------------------------------------------------------------
+
+
+def test_a_replicable_policy_cannot_be_written_down_as_another_one() -> None:
+    policy: Any = bd.RandomThreshold(arms=2, horizon=10**6, rho=0.5)
+    assert policy.protocol(seed=1).rho == "0.5"
+    for name, value in (("rho", 0.01), ("horizon", 10**5), ("arms", 3), ("rho", 0.5)):
+        with pytest.raises(InvalidArgument, match=f"^{name}: got {value}, allowed: nothing, because random-threshold"):
+            policy.protocol(seed=1, **{name: value})
+
+
+def test_a_baseline_is_told_what_it_does_not_know_and_nothing_else() -> None:
+    index: Any = bd.UCB1()
+    written = index.protocol(seed=1, arms=3, horizon=100, rho=0.2)
+    assert (written.arms, written.horizon, written.rho) == (3, 100, "0.2")
+    with pytest.raises(InvalidArgument, match="^horizon: got nothing, allowed: a number, because ucb1 has none"):
+        index.protocol(seed=1, arms=3, rho=0.2)
+    batched: Any = bd.BatchedElimination(arms=3, horizon=100)
+    assert batched.protocol(seed=1, rho=0.2).arms == 3
+    with pytest.raises(InvalidArgument, match="^arms: got 4, allowed: nothing"):
+        batched.protocol(seed=1, arms=4, rho=0.2)
+    linear: Any = bd.LinUCB(actions=bd.FiniteActions([[1, 0], [0, 1]]))
+    assert linear.protocol(seed=1, horizon=100, rho=0.2).arms == 2
+
+
+def test_protocols_of_a_net_speak_of_the_set_that_it_is_played_on() -> None:
+    policy = bd.NetThreshold(actions=bd.Box.unit(1), horizon=10**8, rho=0.3)
+    assert policy.protocol(seed=1).arms == policy.arms > 1
+    assert bd.certify(policy, bd.LinearBernoulli([0.5], policy.actions), pairs=2).protocol.arms == 0

@@ -57,7 +57,7 @@ PLAIN = {
     *("ActionSet", "Ball", "BandittoError", "Bernoulli", "Beta", "Box", "Calibration", "Comparison", "ConflictError"),
     *("ContractError", "Discrete", "FiniteActions", "Gaussian", "InvalidArgument", "LinearBernoulli", "LinearGaussian"),
     *("MissingExtra", "Polytope", "Protocol", "ShortHorizonWarning", "Simplex", "TrialPlan", "WorkerError"),
-    *("calibrate", "cluster", "compare", "plan", "policy_of", "protocol_of", "watch_pair"),
+    *("calibrate", "cluster", "compare", "plan", "policy_of", "watch_pair"),
     *("Replay", "Reproduction", "Resampled", "RewardLog", "replay", "reproduce"),
     *("Experiment", "Registration", "replicate", "verify"),
 }

@@ -52,7 +52,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFi
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("BANDITTO_STORE", raising=False)
     policy = bd.CertifiedElimination(arms=2, horizon=2_000, rho=0.3)
-    protocol = bd.protocol_of(policy, seed=7, arms=2, horizon=2_000, rho=0.3)
+    protocol = policy.protocol(seed=7)
     Path("plan.toml").write_text(protocol.to_toml())
     Path("short.toml").write_text(protocol.to_toml().replace("horizon = 2000", "horizon = 20"))
     for name, lines in REWARDS.items():

@@ -15,14 +15,13 @@ from banditto.core.arrays import FloatArray, IntArray
 from banditto.engine.batched import Execution
 from banditto.live.experiment import Experiment
 from banditto.live.registration import Registration, registered
-from banditto.policies.catalogue import protocol_of
 from banditto.policies.policy import Policy
 
 Reward = Callable[[int, int], float]  # of a batch and a position in it
 
 
 def registration_of(policy: Policy[Any], seed: int = 7, **options: Any) -> Registration:
-    protocol = protocol_of(policy, seed=seed, arms=policy.arms, horizon=policy.horizon, rho=policy.rho)
+    protocol = policy.protocol(seed=seed)
     return registered(protocol, **options)
 
 

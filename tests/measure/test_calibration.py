@@ -37,14 +37,14 @@ def test_relaxed_constants_say_what_they_are(name: str) -> None:
     assert CALIBRATED in guarantee.note
     assert CALIBRATED in guarantee.table()
     assert CALIBRATED in relaxed.describe().table()
-    protocol = bd.protocol_of(relaxed, seed=1, arms=relaxed.arms, horizon=relaxed.horizon, rho=0.2)
+    protocol = relaxed.protocol(seed=1)
     assert protocol.settings["constants"] == CALIBRATED
     assert CALIBRATED in protocol.to_toml()
     again: Any = bd.policy_of(bd.Protocol.from_toml(protocol.to_toml()))
     assert again.resolved() == relaxed.resolved()
     assert again.settings() == relaxed.settings()
     assert again.guarantee().total == guarantee.total
-    assert protocol.digest != bd.protocol_of(policy, seed=1, arms=policy.arms, horizon=policy.horizon, rho=0.2).digest
+    assert protocol.digest != policy.protocol(seed=1).digest
 
 
 def test_the_original_is_left_alone() -> None:

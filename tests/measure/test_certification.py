@@ -17,7 +17,7 @@ import banditto as bd
 from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import InvalidArgument
-from banditto.core.protocol import Plain
+from banditto.core.protocol import Plain, WithProtocol
 from banditto.core.rewards import Rewards
 from banditto.numbers.intervals import clopper_pearson
 from banditto.policies.policy import Description, Guarantee
@@ -32,7 +32,7 @@ class Progress(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TwoStep:
+class TwoStep(WithProtocol):
     """Half of the horizon on all arms alike, the rest on one arm, chosen by rewards or by coins alone."""
 
     arms: int = 2

@@ -184,7 +184,7 @@ def test_bad_arguments(change: dict[str, Any], said: str) -> None:
 )
 def test_tampered_protocols_are_refused(change: tuple[str, str], said: str) -> None:
     policy = POLICIES["2 arms"]
-    content = bd.protocol_of(policy, seed=1, arms=2, horizon=10**5, rho=0.2).to_toml()
+    content = policy.protocol(seed=1).to_toml()
     assert change[0] in content
     with pytest.raises(InvalidArgument, match=said):
         bd.policy_of(bd.Protocol.from_toml(content.replace(*change)))
@@ -202,7 +202,7 @@ def test_rewards_of_another_kind_are_refused() -> None:
 def test_lower_cuts_have_no_proof() -> None:
     policy = POLICIES["2 arms"]
     rows = policy.resolved()
-    protocol = bd.protocol_of(policy, seed=1, arms=2, horizon=10**5, rho=0.2)
+    protocol = policy.protocol(seed=1)
     batches: Any = rows["batches"]
     batch = {**batches[0], "commit": {"low": "0x1.0p-9", "width": batches[0]["commit"]["width"]}}
     lowered: Any = bd.policy_of(replace(protocol, resolved={**rows, "batches": (batch, *batches[1:])}))
@@ -302,7 +302,7 @@ def test_a_window_that_is_too_narrow_for_its_place_has_no_proof(name: str) -> No
     """Narrower windows at the same place: what rounding adds is more than the bound has for it."""
     policy = POLICIES["4 arms, eliminations"]
     rows: Any = policy.resolved()
-    protocol = bd.protocol_of(policy, seed=1, arms=4, horizon=10**9, rho=0.5)
+    protocol = policy.protocol(seed=1)
     for ratio, proved in ((ladder.LARGEST_RATIO * 0.999, True), (ladder.LARGEST_RATIO * 1.001, False)):
         batch = rows["batches"][0]
         low = float.fromhex(batch[name]["low"])

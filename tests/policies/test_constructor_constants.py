@@ -14,7 +14,7 @@ import pytest
 
 import banditto as bd
 from banditto.measure.golden import CASES, stored_protocol
-from banditto.policies.catalogue import policy_of, protocol_of
+from banditto.policies.catalogue import policy_of
 
 GRID = [[x / 9, y / 9, 0.5] for x in (-5, -2, 3) for y in (-4, 1, 5)]
 CORNER: dict[str, Any] = {"rows": [[1, 0], [0, 1], [-1, 0], [0, -1], [2, 1]], "bounds": [0.5, 0.625, 0.5, 0.625, 1.0]}
@@ -70,8 +70,7 @@ PINNED = {
 @pytest.mark.parametrize("case", CONSTRUCTORS)
 def test_a_constructor_resolves_these_constants(case: str) -> None:
     policy = CONSTRUCTORS[case]()
-    protocol = protocol_of(policy, seed=9, arms=policy.arms, horizon=policy.horizon, rho=policy.rho)
-    assert protocol.digest == PINNED[case]
+    assert policy.protocol(seed=9).digest == PINNED[case]
 
 
 def test_every_golden_case_has_a_constructor() -> None:
@@ -82,6 +81,6 @@ def test_every_golden_case_has_a_constructor() -> None:
 def test_a_stored_protocol_is_read_and_written_alike(case: str) -> None:
     stored = stored_protocol(case)
     policy = policy_of(stored)
-    written = protocol_of(policy, seed=9, arms=stored.arms, horizon=stored.horizon, rho=float(stored.rho))
+    written = policy.protocol(seed=9)
     assert written == stored
     assert written.digest == stored.digest

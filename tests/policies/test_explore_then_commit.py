@@ -102,7 +102,7 @@ def test_bad_gaps(gap: Any) -> None:
 
 def test_protocols_without_a_gap_are_refused() -> None:
     policy = bd.ExploreThenCommit(arms=2, horizon=10**5, rho=0.1, gap=0.2)
-    content = bd.protocol_of(policy, seed=1, arms=2, horizon=10**5, rho=0.1).to_toml()
+    content = policy.protocol(seed=1).to_toml()
     with pytest.raises(InvalidArgument, match="settings without 'gap'"):
         bd.policy_of(bd.Protocol.from_toml(content.replace('gap = "0.2"\n', "")))
     with pytest.raises(InvalidArgument, match="^pulls: got"):

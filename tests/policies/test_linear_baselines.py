@@ -196,7 +196,7 @@ def test_they_are_measured_like_any_baseline(kind: Any) -> None:
         bd.certify(policy, bd.Bernoulli([0.1, 0.2]), horizon=10**4, rho=0.1, pairs=40)
     with pytest.raises(InvalidArgument, match="^environment: got 2 arms, allowed: 6 arms"):
         policy.parameters(2, 100)
-    again: Any = bd.policy_of(bd.protocol_of(policy, seed=1, arms=6, horizon=10**4, rho=0.1))
+    again: Any = bd.policy_of(policy.protocol(seed=1, horizon=10**4, rho=0.1))
     assert again == policy
 
 

@@ -460,7 +460,7 @@ def test_a_users_own_set() -> None:
 
 def test_protocols_hold_the_actions() -> None:
     policy = bd.LeastSquaresRounding(actions=SQUARE.cut([1.0, 0.3], 0.1), horizon=10**9, rho=0.2)
-    protocol = bd.protocol_of(policy, seed=1, arms=0, horizon=10**9, rho=0.2)
+    protocol = policy.protocol(seed=1)
     copy: Any = bd.policy_of(bd.Protocol.from_toml(protocol.to_toml()))
     assert copy.actions == policy.actions
     assert copy == policy
@@ -468,7 +468,7 @@ def test_protocols_hold_the_actions() -> None:
     content["settings"]["actions"]["type"] = "sphere"
     with pytest.raises(InvalidArgument, match="action_set"):
         bd.policy_of(bd.Protocol.from_dict(content))
-    finite = bd.protocol_of(POLICIES["threshold"], seed=1, arms=9, horizon=10**8, rho=0.2).to_dict()
+    finite = POLICIES["threshold"].protocol(seed=1).to_dict()
     for change in (
         {"integers": [[1, 2]]},
         {"integers": 3},
@@ -486,7 +486,7 @@ def test_protocols_hold_the_actions() -> None:
 @pytest.mark.parametrize("change", [{"batches": 3}, {"more": 1}, {"batches": [{"low": "0x1p0"}]}])
 def test_broken_constants_are_refused(name: str, change: dict[str, Any]) -> None:
     policy = POLICIES[name]
-    content = bd.protocol_of(policy, seed=1, arms=9, horizon=policy.horizon, rho=0.2).to_dict()
+    content = policy.protocol(seed=1).to_dict()
     with pytest.raises(InvalidArgument):
         bd.policy_of(bd.Protocol.from_dict({**content, "resolved": content["resolved"] | change}))
 
@@ -495,7 +495,7 @@ def test_broken_constants_are_refused(name: str, change: dict[str, Any]) -> None
 def test_narrower_cuts_have_no_proof(name: str) -> None:
     """Most pairs differ with them, and no bound stands beside that."""
     policy: Any = POLICIES[name]
-    content = bd.protocol_of(policy, seed=1, arms=policy.arms, horizon=policy.horizon, rho=0.2).to_dict()
+    content = policy.protocol(seed=1).to_dict()
     for batch in content["resolved"]["batches"]:
         batch["width"] = (float.fromhex(batch["width"]) / 1024.0).hex()
     narrow: Any = bd.policy_of(bd.Protocol.from_dict(content))
@@ -514,7 +514,7 @@ def test_a_blowup_with_which_the_best_arm_could_be_dropped_has_no_proof() -> Non
 def test_a_larger_share_of_the_final_choice_is_a_larger_bound() -> None:
     with pytest.warns(ShortHorizonWarning):
         policy = bd.LinearThreshold(actions=ARMS, horizon=10**4, rho=0.1)
-    content = bd.protocol_of(policy, seed=1, arms=9, horizon=10**4, rho=0.1).to_dict()
+    content = policy.protocol(seed=1).to_dict()
     content["resolved"]["choice_rho"] = (0.25).hex()
     careless: Any = bd.policy_of(bd.Protocol.from_dict(content))
     assert careless.guarantee().total == pytest.approx(0.25, rel=1e-5)

@@ -169,7 +169,7 @@ def test_bad_arguments(change: dict[str, Any], said: str) -> None:
 )
 def test_tampered_protocols_are_refused(change: tuple[str, str], said: str) -> None:
     policy = bd.MeanRounding(arms=2, horizon=10**6, rho=0.1)
-    content = bd.protocol_of(policy, seed=1, arms=2, horizon=10**6, rho=0.1).to_toml()
+    content = policy.protocol(seed=1).to_toml()
     assert change[0] in content
     with pytest.raises(InvalidArgument, match=said):
         bd.policy_of(bd.Protocol.from_toml(content.replace(*change)))

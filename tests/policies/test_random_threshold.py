@@ -122,7 +122,7 @@ def test_paper_mode_shows_what_its_own_union_bound_gives() -> None:
 def test_constants_that_the_proof_is_not_about_have_no_guarantee() -> None:
     for constants in ("certified", "paper"):
         policy = bd.RandomThreshold(arms=2, horizon=10**6, rho=0.1, constants=constants)
-        protocol = bd.protocol_of(policy, seed=1, arms=2, horizon=10**6, rho=0.1).to_dict()
+        protocol = policy.protocol(seed=1).to_dict()
         protocol["resolved"]["blowup"] = 10**12  # the batches stay as they are
         changed: Any = bd.policy_of(bd.Protocol.from_dict(protocol))
         assert not changed.guarantee().holds

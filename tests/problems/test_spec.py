@@ -111,7 +111,7 @@ def test_without_a_verb_an_argument_keeps_its_name() -> None:
 def test_what_is_inside_a_protocol_keeps_its_name(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """`certify` has no option --pulls, so no message may name one."""
     policy = bd.RandomThreshold(arms=2, horizon=10**6, rho=0.1)
-    content = bd.protocol_of(policy, seed=1, arms=2, horizon=10**6, rho=0.1).to_toml()
+    content = policy.protocol(seed=1).to_toml()
     path = tmp_path / "changed.toml"
     path.write_text(content.replace("pulls = 58", "pulls = -58"))
     with pytest.raises(SystemExit):

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import tomli_w
 
@@ -131,6 +131,61 @@ class Protocol:
         except (OSError, UnicodeDecodeError) as error:
             raise InvalidArgument("protocol", str(path), f"a readable text file ({masked(str(error))})") from None
         return cls.from_json(text) if path.suffix == ".json" else cls.from_toml(text)
+
+
+class WithProtocol:
+    """What every policy gets by inheritance: it writes its own protocol."""
+
+    name: ClassVar[str]
+    decision_version: ClassVar[int]
+
+    def settings(self) -> Mapping[str, Plain]:
+        """What the user chose, beyond arms, horizon and rho."""
+        raise NotImplementedError
+
+    def resolved(self) -> Mapping[str, Plain]:
+        """The constants that decide, as integers and exact fractions."""
+        raise NotImplementedError
+
+    def protocol(
+        self, *, seed: int, arms: int | None = None, horizon: int | None = None, rho: float | None = None
+    ) -> Protocol:
+        """Write down what a second lab needs to decide alike, and return it: the protocol, with a digest.
+
+        A replicable policy knows its arms, its horizon and its rho, and takes none of them from the caller. Those that
+        a baseline does not know must be given.
+
+        Args:
+            seed: That of the coins, which the labs share.
+            arms: The number of arms, for a baseline that does not know it.
+            horizon: The number of pulls, for a baseline that does not know it.
+            rho: What a baseline is measured against.
+
+        Examples:
+            >>> from banditto import RandomThreshold, UCB1
+            >>> RandomThreshold(arms=2, horizon=10**6, rho=0.1).protocol(seed=1).digest[:8]
+            'b182763b'
+            >>> UCB1().protocol(seed=1, arms=2, horizon=10**6, rho=0.1).digest[:8]
+            '56858da2'
+        """
+        known: dict[str, Any] = {}
+        for name, given in (("arms", arms), ("horizon", horizon), ("rho", rho)):
+            own = getattr(self, name, None)
+            if own is None and given is None:
+                raise InvalidArgument(name, "nothing", f"a number, because {self.name} has none of its own")
+            if own is not None and given is not None:
+                raise InvalidArgument(name, given, f"nothing, because {self.name} has its own: {own}")
+            known[name] = given if own is None else own
+        return Protocol(
+            policy=self.name,
+            decision_version=self.decision_version,
+            arms=known["arms"],
+            horizon=known["horizon"],
+            rho=str(written(known["rho"])),
+            seed=seed,
+            settings=self.settings(),
+            resolved=self.resolved(),
+        )
 
 
 def fraction(value: float) -> str:

@@ -32,7 +32,6 @@ from banditto.measure.attack.attacking import (
     space_of,
 )
 from banditto.measure.certify import MOST_JOBS, certify
-from banditto.policies.catalogue import protocol_of
 from banditto.policies.policy import AnyPolicy, Policy
 from banditto.policies.shared.replicable import CALIBRATED, Replicable, without_warnings
 from banditto.problems.environment import Environment
@@ -199,7 +198,7 @@ def calibrate(
         regret_factor=regrets[0] / regrets[1] if regrets[1] > 0.0 else 1.0,
         regret_means=world.means,
         seed=seed,
-        protocol=protocol_of(chosen, seed=seed, arms=policy.arms, horizon=policy.horizon, rho=policy.rho),
+        protocol=chosen.protocol(seed=seed),
         last=found,
     )
 

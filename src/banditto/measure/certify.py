@@ -33,7 +33,7 @@ from banditto.engine.player import player_of
 from banditto.engine.run import Run, run_of
 from banditto.numbers.confidence_sequence import ConfidenceSequence
 from banditto.numbers.intervals import MOST_PAIRS, clopper_pearson, pairs_to_settle
-from banditto.policies.catalogue import protocol_of
+from banditto.policies.catalogue import protocol_on
 from banditto.policies.policy import AnyPolicy, Guarantee, GuaranteeContent, own_guarantee, own_rho
 from banditto.problems.environment import Environment, LoggedContent
 
@@ -258,7 +258,7 @@ def certify(
     if jobs > 1 and backend != "numpy":
         raise InvalidArgument("jobs", jobs, "1, because all processes would share the GPU")
     confidence = open_unit(confidence, "confidence")
-    protocol = protocol_of(policy, seed=run.seed, arms=len(environment.means), horizon=run.horizon, rho=rho)
+    protocol = protocol_on(policy, environment, seed=run.seed, horizon=run.horizon, rho=rho)
     sequence = ConfidenceSequence(rho, confidence)
     with nullcontext() if out is None else _ledger(out, run, protocol) as ledger:
         if ledger is not None:

@@ -29,7 +29,7 @@ from banditto.engine.watching import Curve, PairView, regret_curve, watch_pair
 from banditto.measure.certify import MOST_JOBS, Certificate, MeasuredContent, certify, checked_rho, identity_of
 from banditto.measure.study_file import FEWEST_ROUNDS, MOST_ROUNDS
 from banditto.numbers.intervals import MOST_PAIRS
-from banditto.policies.catalogue import protocol_of
+from banditto.policies.catalogue import protocol_on
 from banditto.policies.policy import AnyPolicy, own_horizon, own_rho
 from banditto.policies.shared.replicable import CALIBRATED
 from banditto.problems.environment import Environment, EnvironmentContent, LoggedContent
@@ -212,8 +212,7 @@ def _own(policy: AnyPolicy, rho: float | None) -> float | None:
 
 def _place(out: Path, run: Run, rho: float) -> Path:
     """Where a policy's pairs are kept: another run has another folder, so that nothing is ever mixed."""
-    arms = len(run.environment.means)
-    protocol = protocol_of(run.policy, seed=run.seed, arms=arms, horizon=run.horizon, rho=rho)
+    protocol = protocol_on(run.policy, run.environment, seed=run.seed, horizon=run.horizon, rho=rho)
     text = json.dumps(identity_of(run, protocol), sort_keys=True)
     return out / KEPT / hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, Literal
 
 from banditto import policies
 from banditto.core.errors import InvalidArgument
-from banditto.core.exact import written
 from banditto.core.protocol import Protocol
 from banditto.core.registry import Entry
 from banditto.core.rewards import RewardKind, Rewards
@@ -85,25 +85,13 @@ def rewards_of(policy: AnyPolicy, kind: RewardKind | None = None) -> Rewards:
     return Rewards.of(kind or own, getattr(policy, "sigma", 0.5))
 
 
-def protocol_of(policy: AnyPolicy, *, seed: int, arms: int, horizon: int, rho: float) -> Protocol:
-    """The protocol of a policy on a problem: what a second lab needs, with a digest.
-
-    Examples:
-        >>> from banditto import RandomThreshold
-        >>> policy = RandomThreshold(arms=2, horizon=10**6, rho=0.1)
-        >>> protocol_of(policy, seed=1, arms=2, horizon=10**6, rho=0.1).digest[:8]
-        'b182763b'
-    """
-    return Protocol(
-        policy=policy.name,
-        decision_version=policy.decision_version,
-        arms=arms,
-        horizon=horizon,
-        rho=str(written(rho)),
-        seed=seed,
-        settings=policy.settings(),
-        resolved=policy.resolved(),
+def protocol_on(policy: AnyPolicy, environment: Environment, *, seed: int, horizon: int, rho: float) -> Protocol:
+    """The protocol of a policy that is played on an environment, whose arms, horizon and rho a baseline may lack."""
+    known: dict[str, Any] = {"arms": len(environment.means), "horizon": horizon, "rho": rho}
+    written = policy.protocol(
+        seed=seed, **{name: value for name, value in known.items() if getattr(policy, name, None) is None}
     )
+    return replace(written, arms=known["arms"])  # the arms of a net are not those of the set
 
 
 def policy_of(protocol: Protocol) -> AnyPolicy:
@@ -112,7 +100,7 @@ def policy_of(protocol: Protocol) -> AnyPolicy:
     Examples:
         >>> from banditto import RandomThreshold
         >>> policy = RandomThreshold(arms=2, horizon=10**6, rho=0.1)
-        >>> policy_of(protocol_of(policy, seed=1, arms=2, horizon=10**6, rho=0.1)) == policy
+        >>> policy_of(policy.protocol(seed=1)) == policy
         True
     """
     entry = lookup(protocol.policy, policies.REGISTRY | baselines.REGISTRY, "protocol")

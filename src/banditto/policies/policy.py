@@ -26,6 +26,7 @@ from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import float_above, precise, real, written
 from banditto.core.protocol import Plain
+from banditto.core.protocol import Protocol as WrittenProtocol
 from banditto.core.rewards import Rewards
 from banditto.core.text import html_table, short, text_table
 
@@ -178,7 +179,10 @@ class Description:
 
 
 class Configured(Protocol):
-    """What every policy has: a name, settings, and a version that rises when its decisions change."""
+    """What every policy has: a name, settings, a protocol, and a version that rises when its decisions change.
+
+    `protocol` comes with `banditto.core.protocol.WithProtocol`, from which a policy inherits.
+    """
 
     @property
     def name(self) -> str:
@@ -193,6 +197,11 @@ class Configured(Protocol):
 
     def resolved(self) -> Mapping[str, Plain]:
         """The constants that decide, as integers and exact fractions."""
+
+    def protocol(
+        self, *, seed: int, arms: int | None = None, horizon: int | None = None, rho: float | None = None
+    ) -> WrittenProtocol:
+        """What a second lab needs to decide alike; arms, horizon and rho are given where the policy has none."""
 
     def check_rewards(self, rewards: Rewards, means: Sequence[float] = ()) -> None:
         """Raise `InvalidArgument` for rewards, or means, that the policy was not made for."""

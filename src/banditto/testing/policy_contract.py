@@ -17,7 +17,7 @@ from banditto.core.errors import InvalidArgument, ShortHorizonWarning
 from banditto.core.protocol import Protocol
 from banditto.geometry.actions.finite import FiniteActions
 from banditto.policies import baselines
-from banditto.policies.catalogue import policy_of, protocol_of
+from banditto.policies.catalogue import policy_of
 from banditto.policies.policy import BatchedPolicy, Guarantee, PlacedPolicy, Policy
 from banditto.testing.edits import edited, scaled
 
@@ -166,6 +166,28 @@ def _read(policy: Any, protocol: Protocol) -> Any:
     return policy_of(protocol) if _registered(policy) else type(policy).from_protocol(protocol)
 
 
+def _protocol(policy: Any) -> Protocol:
+    """A policy's protocol; a policy without a rho is handed one."""
+    written: Protocol = policy.protocol(seed=1) if isinstance(policy, Policy) else policy.protocol(seed=1, rho=0.1)
+    return written
+
+
+def check_protocol_says_what_the_policy_is(policy: Any) -> None:
+    """The protocol has the policy's own arms, horizon and rho, and refuses to be told others."""
+    protocol = _protocol(policy)
+    assert (protocol.policy, protocol.decision_version) == (policy.name, policy.decision_version)
+    for name in ("arms", "horizon", "rho"):
+        own = getattr(policy, name, None)
+        if own is None:
+            continue
+        assert float(getattr(protocol, name)) == own, f"the protocol has another {name} than the policy"
+        try:
+            policy.protocol(**{"seed": 1, "rho": None if isinstance(policy, Policy) else 0.1} | {name: own})
+        except (InvalidArgument, TypeError):
+            continue
+        raise AssertionError(f"protocol() takes {name} from its caller, though the policy has its own")
+
+
 def check_protocol_round_trip(policy: Any) -> None:
     """A protocol survives JSON and TOML, and the policy read from it plans and decides alike.
 
@@ -174,8 +196,7 @@ def check_protocol_round_trip(policy: Any) -> None:
     assert _registered(policy) or hasattr(type(policy), "from_protocol"), (
         f"{type(policy).__name__} has no classmethod from_protocol(protocol)"
     )
-    rho = policy.rho if isinstance(policy, Policy) else 0.1
-    protocol = protocol_of(policy, seed=1, arms=policy.arms, horizon=policy.horizon, rho=rho)
+    protocol = _protocol(policy)
     for copy in (Protocol.from_json(protocol.to_json()), Protocol.from_toml(protocol.to_toml())):
         assert copy == protocol
         assert copy.digest == protocol.digest
@@ -230,7 +251,7 @@ def check_edited_constants(policy: Any) -> None:
     repeated: what is done more often cannot be bounded by less. Where a bound is 0, rewards must decide nothing.
     """
     own = policy.guarantee()
-    protocol = protocol_of(policy, seed=1, arms=policy.arms, horizon=policy.horizon, rho=policy.rho)
+    protocol = policy.protocol(seed=1)
     free: frozenset[str] = getattr(policy, "free_constants", frozenset())
     for name, larger, smaller in scaled(protocol):
         found = [_kept(policy, copy) for copy in (larger, smaller)]
@@ -278,6 +299,7 @@ BATCHED_CHECKS: tuple[Check, ...] = (
     check_rows_can_be_taken,
     check_array_standard,
     check_last_totals_do_not_matter,
+    check_protocol_says_what_the_policy_is,
     check_protocol_round_trip,
     check_pickles,
     check_places,

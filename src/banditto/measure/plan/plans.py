@@ -23,7 +23,7 @@ from banditto.measure.plan.planner import LARGEST_RHO, LEAST_RHO, NARROWEST, Eff
 from banditto.measure.plan.questions import AIMED, AIMED_LINEAR, Question
 from banditto.measure.plan.rehearsal import Rehearsal
 from banditto.measure.plan.trial_plan import TrialPlan
-from banditto.policies.catalogue import protocol_of
+from banditto.policies.catalogue import protocol_on
 from banditto.problems.environment import Environment
 
 MOST_SURE = 0.999  # more would take too many rehearsals
@@ -130,7 +130,7 @@ def answered(planner: Planner, numbers: Settled) -> TrialPlan:
         ordinary_regret=_others_regret(planner, question.ordinary, numbers, instance),
         executions=rehearsal.regrets.size,
         seed=planner.seed,
-        protocol=protocol_of(policy, seed=planner.seed, arms=len(instance.means), horizon=horizon, rho=rho),
+        protocol=protocol_on(policy, instance, seed=planner.seed, horizon=horizon, rho=rho),
     )
 
 

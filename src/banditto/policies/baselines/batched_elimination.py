@@ -22,7 +22,7 @@ from banditto.core.arrays import BoolArray, FloatArray, IntArray, namespace
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import floor_power, integer, real, scale
 from banditto.core.horizons import batch_count, checked_arms, checked_horizon
-from banditto.core.protocol import Plain, Protocol, fraction, from_fraction
+from banditto.core.protocol import Plain, Protocol, WithProtocol, fraction, from_fraction
 from banditto.core.rewards import Rewards
 
 MOST_BATCHES = {"geometric": 100, "minimax": 10}
@@ -39,7 +39,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BatchedElimination:
+class BatchedElimination(WithProtocol):
     """Plays survivors equally often in each batch; drops those behind by sigma sqrt(gamma log(TK) / tau).
 
     Gao, Han, Ren, Zhou 2019. `grid` is "geometric" (best for a fixed problem) or "minimax"; `batches` defaults to

@@ -21,13 +21,13 @@ from numba import njit
 
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
-from banditto.core.protocol import Plain, Protocol, fraction, from_fraction
+from banditto.core.protocol import Plain, Protocol, WithProtocol, fraction, from_fraction
 from banditto.core.rewards import RewardKind, Rewards
 from banditto.policies.policy import Kernel, Record
 
 
 @dataclass(frozen=True, kw_only=True)
-class KLUCB:
+class KLUCB(WithProtocol):
     """Plays each arm once, then the largest q with n kl(mean, q) <= log(t) (Garivier, Cappé 2011)."""
 
     sigma: float = 0.5

@@ -24,7 +24,7 @@ from banditto.core.arrays import BoolArray, FloatArray, IntArray, on_host
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, real, scale
 from banditto.core.horizons import checked_arms, checked_horizon
-from banditto.core.protocol import Plain, Protocol, fraction, from_fraction
+from banditto.core.protocol import Plain, Protocol, WithProtocol, fraction, from_fraction
 from banditto.core.rewards import Rewards
 from banditto.geometry.actions.checking import actions_from_plain, actions_to_plain, finite_actions
 from banditto.geometry.actions.finite import FiniteActions
@@ -47,7 +47,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PhasedElimination:
+class PhasedElimination(WithProtocol):
     """Learns all survivors' values up to eps = bound 2^-l in phase l; drops those 2 eps behind the best.
 
     Lattimore, Szepesvári 2020, chapter 22. A reward is `centre + <theta, a>` and sigma-subgaussian noise, with theta of

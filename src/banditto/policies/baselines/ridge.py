@@ -17,7 +17,7 @@ from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import real, scale
 from banditto.core.horizons import checked_arms
-from banditto.core.protocol import Plain, Protocol, fraction, from_fraction
+from banditto.core.protocol import Plain, Protocol, WithProtocol, fraction, from_fraction
 from banditto.core.rewards import Rewards
 from banditto.geometry.actions.checking import actions_from_plain, actions_to_plain, finite_actions
 from banditto.geometry.actions.finite import FiniteActions
@@ -26,7 +26,7 @@ from banditto.policies.policy import Record
 
 
 @dataclass(frozen=True, kw_only=True)
-class RidgeRegression:
+class RidgeRegression(WithProtocol):
     """What policies share that estimate theta: reward - `centre` = <theta, a> + sigma-subgaussian noise.
 
     `centre` is 1/2 for rewards in [0, 1] whose mean is 1/2 + <theta, a>; normal rewards have 0.
@@ -43,6 +43,11 @@ class RidgeRegression:
         for name in self._numbers():
             checked = real(self.centre, name) if name == "centre" else scale(getattr(self, name), name)
             object.__setattr__(self, name, checked)
+
+    @property
+    def arms(self) -> int:
+        """The number of actions."""
+        return len(self.actions)
 
     @classmethod
     def _numbers(cls) -> list[str]:

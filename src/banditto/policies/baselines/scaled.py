@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Self
 
 from banditto.core.exact import scale
-from banditto.core.protocol import Plain, Protocol, fraction, from_fraction
+from banditto.core.protocol import Plain, Protocol, WithProtocol, fraction, from_fraction
 from banditto.core.rewards import Rewards
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scaled:
+class Scaled(WithProtocol):
     """`sigma` is 1/2 for rewards in [0, 1], else that of sigma-subgaussian rewards."""
 
     sigma: float = 0.5

@@ -22,13 +22,13 @@ from banditto.chance.gamma_samples import NUMBERS, draw, prepare
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import real
-from banditto.core.protocol import Plain, Protocol, fraction, from_fraction
+from banditto.core.protocol import Plain, Protocol, WithProtocol, fraction, from_fraction
 from banditto.core.rewards import Rewards
 from banditto.policies.policy import Kernel, Record
 
 
 @dataclass(frozen=True, kw_only=True)
-class Thompson:
+class Thompson(WithProtocol):
     """Plays the arm whose posterior sample is largest; the prior of each mean is Beta(`successes`, `failures`).
 
     Thompson 1933; Agrawal, Goyal 2012.

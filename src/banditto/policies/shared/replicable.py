@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 from banditto.core.errors import InvalidArgument, ShortHorizonWarning
 from banditto.core.exact import open_unit
 from banditto.core.horizons import checked_arms, checked_horizon
-from banditto.core.protocol import Plain, Protocol, fraction, from_fraction
+from banditto.core.protocol import Plain, Protocol, WithProtocol, fraction, from_fraction
 from banditto.core.rewards import RewardKind, Rewards
 
 Constants = Literal["certified", "paper"]
@@ -31,7 +31,7 @@ def without_warnings() -> Iterator[None]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Replicable:
+class Replicable(WithProtocol):
     """Arms, horizon, rho, the set of constants, and what is known of the rewards.
 
     `sigma` is 1/2 for rewards in [0, 1]; with another sigma the rewards are taken as sigma-subgaussian unless
@@ -44,8 +44,6 @@ class Replicable:
     constants: Literal["certified", "paper"] = "certified"
     sigma: float = 0.5
     rewards: RewardKind | None = None
-
-    name: ClassVar[str]
 
     def __post_init__(self) -> None:
         arms = self._checked_arms()
