@@ -118,13 +118,13 @@ def test_bad_fractions_are_refused(text: Any) -> None:
         from_fraction(text, "low")
 
 
-# -- what policies write ------------------------------------------------------------------------------------------------
+# -- what policies write ----------------------------------------------------------------------------------------------
 
 
 def test_a_replicable_policy_cannot_be_written_down_as_another_one() -> None:
     policy: Any = bd.RandomThreshold(arms=2, horizon=10**6, rho=0.5)
     assert policy.protocol(seed=1).rho == "0.5"
-    for name, value in (("rho", 0.01), ("horizon", 10**5), ("arms", 3), ("rho", 0.5)):
+    for name, value in (("rho", 0.01), ("horizon", 12_345), ("arms", 3), ("rho", 0.5)):
         with pytest.raises(InvalidArgument, match=f"^{name}: got {value}, allowed: nothing, because random-threshold"):
             policy.protocol(seed=1, **{name: value})
 

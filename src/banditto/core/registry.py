@@ -5,8 +5,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
+class Earlier(NamedTuple):
+    """The class that still decides by an earlier decision version of a policy, for protocols that name it."""
+
+    decision_version: int
+    module: str
+    class_name: str
+
+
 class Entry(NamedTuple):
-    """One policy, baseline or environment."""
+    """One policy, baseline or environment; `module` and `class_name` are those of its newest decision version."""
 
     module: str
     class_name: str
@@ -19,3 +27,4 @@ class Entry(NamedTuple):
     reads_log: bool = False  # is made from a log of rewards
     linear: bool = False  # needs the features of the arms
     any_set: bool = False  # and can do with infinitely many actions
+    earlier: tuple[Earlier, ...] = ()  # decision versions before the newest one

@@ -11,16 +11,30 @@ from typing import Any, Literal
 from banditto import policies
 from banditto.core.errors import InvalidArgument
 from banditto.core.protocol import Protocol
-from banditto.core.registry import Entry
+from banditto.core.registry import Earlier, Entry
 from banditto.core.rewards import RewardKind, Rewards
 from banditto.policies import baselines
 from banditto.policies.policy import AnyPolicy
 from banditto.problems.environment import Environment, LinearEnvironment
 
 
-def load_class(entry: Entry) -> Any:
-    """Import the class of a registry entry."""
+def load_class(entry: Entry | Earlier) -> Any:
+    """Import the class of a registry entry: that of the newest decision version, or of an earlier one."""
     return getattr(import_module(entry.module), entry.class_name)
+
+
+def class_of(name: str, decision_version: int) -> Any:
+    """Import the class that decides by one decision version of a policy or a baseline."""
+    entry = lookup(name, policies.REGISTRY | baselines.REGISTRY, "protocol")
+    newest = load_class(entry)
+    if decision_version == newest.decision_version:
+        return newest
+    for earlier in entry.earlier:
+        if decision_version == earlier.decision_version:
+            return load_class(earlier)
+    known = sorted({newest.decision_version, *(earlier.decision_version for earlier in entry.earlier)})
+    allowed = f"{' or '.join(map(str, known))}, which this version of banditto implements for {name}"
+    raise InvalidArgument("decision_version", decision_version, allowed)
 
 
 def lookup(name: str, registry: Mapping[str, Entry], argument: str) -> Entry:
@@ -95,7 +109,7 @@ def protocol_on(policy: AnyPolicy, environment: Environment, *, seed: int, horiz
 
 
 def policy_of(protocol: Protocol) -> AnyPolicy:
-    """The policy of a protocol, deciding by the constants that the protocol holds.
+    """The policy of a protocol, deciding by the constants and the decision version that the protocol holds.
 
     Examples:
         >>> from banditto import RandomThreshold
@@ -103,12 +117,7 @@ def policy_of(protocol: Protocol) -> AnyPolicy:
         >>> policy_of(policy.protocol(seed=1)) == policy
         True
     """
-    entry = lookup(protocol.policy, policies.REGISTRY | baselines.REGISTRY, "protocol")
-    kind = load_class(entry)
-    if protocol.decision_version != kind.decision_version:
-        allowed = f"{kind.decision_version}, which this version of banditto implements for {protocol.policy}"
-        raise InvalidArgument("decision_version", protocol.decision_version, allowed)
-    policy: AnyPolicy = kind.from_protocol(protocol)
+    policy: AnyPolicy = class_of(protocol.policy, protocol.decision_version).from_protocol(protocol)
     return policy
 
 
