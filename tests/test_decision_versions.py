@@ -91,13 +91,13 @@ def test_without_an_earlier_version_the_error_names_the_only_one() -> None:
 
 def test_an_experiment_goes_on_after_its_policy_was_improved(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """It was begun before; another version, under the same name, is another registration and does not go on."""
-    url, protocol = f"sqlite:///{tmp_path}/a.db", bd.RandomThreshold(arms=2, horizon=100, rho=0.3).protocol(seed=3)
+    url, protocol = f"sqlite:///{tmp_path}/a.db", bd.RandomThreshold(arms=2, horizon=500, rho=0.3).protocol(seed=3)
     with bd.Experiment.open(url, "trial", protocol) as trial:
-        for ticket in trial.ask(20):
+        for ticket in trial.ask(50):
             trial.tell(ticket.id, reward=float(ticket.arm))
     request.getfixturevalue("improved")
     with bd.Experiment.open(url, "trial", protocol) as trial:
-        while tickets := trial.ask(20):
+        while tickets := trial.ask(50):
             for ticket in tickets:
                 trial.tell(ticket.id, reward=float(ticket.arm))
     assert bd.verify(url, "trial").holds

@@ -511,6 +511,30 @@ def test_a_blowup_with_which_the_best_arm_could_be_dropped_has_no_proof() -> Non
     assert not problem.proved(problem.schedule(3, paper=False), paper=False)
 
 
+@pytest.mark.parametrize("make", [bd.LinearThreshold, bd.NetThreshold])
+def test_where_no_test_fits_the_final_choice_has_all_of_rho(make: Any) -> None:
+    actions: Any = ARMS if make is bd.LinearThreshold else bd.Box.unit(1)
+    with pytest.warns(ShortHorizonWarning):
+        policy = make(actions=actions, horizon=10**4, rho=0.1)
+    guarantee = policy.guarantee()
+    assert [term.name for term in guarantee.terms] == ["final choice"]
+    assert guarantee.holds
+    assert guarantee.total == pytest.approx(0.1, rel=1e-5)
+    kept: Any = make(actions=actions, horizon=10**9, rho=0.1)
+    assert kept.guarantee().terms[-1].value == pytest.approx(0.01, rel=1e-5)
+
+
+def test_protocols_of_short_horizons_keep_the_share_that_they_hold() -> None:
+    """As they were written when the final choice had a tenth of rho everywhere."""
+    policy: Any = POLICIES["threshold, too short"]
+    content = policy.protocol(seed=1).to_dict()
+    content["resolved"]["choice_rho"] = (0.02).hex()
+    old: Any = bd.policy_of(bd.Protocol.from_dict(content))
+    assert old.schedule.choice_rho == 0.02
+    assert old.guarantee().total == pytest.approx(0.02, rel=1e-5)
+    assert old.protocol(seed=1).to_dict() == content
+
+
 def test_a_larger_share_of_the_final_choice_is_a_larger_bound() -> None:
     with pytest.warns(ShortHorizonWarning):
         policy = bd.LinearThreshold(actions=ARMS, horizon=10**4, rho=0.1)

@@ -26,7 +26,7 @@ COMPARISON_PRECISION = Decimal(2) ** -22  # rounded values, for each comparison;
 CHOICE_PRECISION = Decimal(2) ** -40  # finite noise, logarithms that differ in their last bits; for each arm
 WINDOW_SLACK = Decimal("1e-6")  # the least that windows are widened by
 FINAL_PARTS, FINAL_OF = 4, 32  # of what remains, so much goes into the final batch
-_FINAL_SHARE = Decimal("0.1")  # of rho
+_FINAL_SHARE = Decimal("0.1")  # of rho, where there are tests besides
 _SMALLEST_BLOWUP = 4
 
 
@@ -120,14 +120,15 @@ class LinearProblem(NamedTuple):
             return [step for step in steps if step[1] < Decimal(self.widest)]
 
     def schedule(self, blowup: int, paper: bool) -> LinearSchedule:
-        """The batches of a blow-up, and the final choice with its share of rho."""
+        """The batches of a blow-up, and the final choice with its share of rho: all of it where no test fits."""
+        batches = self._batches(blowup, paper)
+        part = _FINAL_SHARE if batches else Decimal(1)
         with precise():
-            share = written(self.rho) * _FINAL_SHARE - self.arms * CHOICE_PRECISION
+            share = written(self.rho) * part - self.arms * CHOICE_PRECISION
             if not paper and share <= 0:
-                least = self.arms * CHOICE_PRECISION / _FINAL_SHARE
+                least = self.arms * CHOICE_PRECISION / part
                 raise InvalidArgument("rho", self.rho, f"above {float(least):.3g}")
-        choice = 0.0 if paper else float(share) * (1.0 - 2.0**-18)
-        return LinearSchedule(blowup, self._batches(blowup, paper), choice)
+        return LinearSchedule(blowup, batches, 0.0 if paper else float(share) * (1.0 - 2.0**-18))
 
     def _batches(self, blowup: int, paper: bool) -> tuple[LinearBatch, ...]:
         """The batches of a blow-up with their cuts: eps/2 + eps~ to eps + eps~."""
