@@ -21,6 +21,7 @@ import numpy as np
 import banditto as bd
 from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
+from banditto.policies.least_squares_rounding.accuracies import RoundingBatch, RoundingPlan
 from benchmarks.measure import line, quick_asked
 
 PAIRS = 256
@@ -51,12 +52,8 @@ def batches(dimension: int) -> list[Batch]:
     """Three batches of one execution: what each costs before its first pull."""
     actions = polytope(dimension)
     rho = 0.2 / len(EPSILONS)
-    resolved: Any = {
-        "batches": tuple({"epsilon": e.hex(), "rho": rho.hex()} for e in EPSILONS),
-        "tail": math.log(3e14).hex(),
-    }
-    common = {"actions": actions, "horizon": 10**14, "rho": 0.2, "sigma": 0.5, "rewards": None, "centre": None}
-    policy = bd.LeastSquaresRounding.with_schedule(common, resolved)
+    schedule = RoundingPlan(tuple(RoundingBatch(e, rho) for e in EPSILONS), math.log(3e14))
+    policy = bd.LeastSquaresRounding(actions=actions, horizon=10**14, rho=0.2, schedule=schedule)
     theta = np.random.default_rng([9, dimension]).standard_normal(dimension)
     theta *= 0.45 / np.linalg.norm(theta)
     rows = []

@@ -38,7 +38,7 @@ FIGURE = re.compile(r'<img [^>]*src="([\w./-]*figures/)([\w-]+)\.png"[^>]*>')
 CALLED = {"guarantee", "minimum_horizon", "describe"}
 INTERFACES = (Policy, PlacedPolicy, Acting, RoundPolicy, Remembering, LinearEnvironment)
 ASKED = {name for interface in INTERFACES for name in dir(interface) if not name.startswith("_")} - CALLED
-ASKED |= {"from_protocol", "with_schedule", "made_for", "made_for_linear"}  # and what the catalogue calls
+ASKED |= {"from_protocol", "made_for", "made_for_linear"}  # and what the catalogue calls
 IMPLEMENTATIONS = {*policies.__all__, *baselines.__all__, *environments.__all__}
 REFERENCE = {
     "api/policies.md": policies,

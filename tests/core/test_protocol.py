@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import json
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -147,3 +148,29 @@ def test_protocols_of_a_net_speak_of_the_set_that_it_is_played_on() -> None:
     policy = bd.NetThreshold(actions=bd.Box.unit(1), horizon=10**8, rho=0.3)
     assert policy.protocol(seed=1).arms == policy.arms > 1
     assert bd.certify(policy, bd.LinearBernoulli([0.5], policy.actions), pairs=2).protocol.arms == 0
+
+
+def test_policies_are_made_by_their_constructors_alone() -> None:
+    """No object is put together from outside: what is resolved is handed to the constructor."""
+    for file in (Path(bd.__file__).parent).rglob("*.py"):
+        if file.name == "finite.py" and file.parent.name == "actions":
+            continue  # sets of actions that were rounded before
+        for line in file.read_text(encoding="utf-8").splitlines():
+            assert "object.__new__" not in line, file
+            assert not re.search(r"(?<!\bself)\._set\(", line), file
+
+
+def test_a_resolved_schedule_is_taken_as_it_is() -> None:
+    policies: list[Any] = [
+        bd.CertifiedElimination(arms=2, horizon=10**5, rho=0.3, gap=0.2),
+        bd.RandomThreshold(arms=2, horizon=10**5, rho=0.3),
+        bd.MeanRounding(arms=2, horizon=10**5, rho=0.3),
+        bd.LinearThreshold(actions=[[1.0], [0.5]], horizon=10**7, rho=0.3),
+        bd.LeastSquaresRounding(actions=[[1.0], [0.5]], horizon=10**7, rho=0.3),
+        bd.NetThreshold(actions=bd.Box.unit(1), horizon=10**8, rho=0.3),
+    ]
+    for policy in policies:
+        again = dataclasses.replace(policy, schedule=policy.schedule)
+        assert again == policy
+        assert again.protocol(seed=1) == policy.protocol(seed=1)
+        assert "schedule" not in repr(policy)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -217,8 +218,7 @@ def hesitant(steps: int) -> bd.RandomThreshold:
         span = samples * u / 2.0
         batches.append(Batch(samples - before, samples, span * (1.0 + 2.0 / math.sqrt(blowup)), span))
         before = samples
-    policy._set(schedule=Schedule(blowup, tuple(batches)))
-    return policy
+    return replace(policy, schedule=Schedule(blowup, tuple(batches)))
 
 
 def test_policies_that_are_undecided_more_often_are_noticed() -> None:

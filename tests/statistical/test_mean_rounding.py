@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal
@@ -53,8 +54,7 @@ def as_printed(arms: int, horizon: int, rho: float) -> bd.MeanRounding:
         tau = min(1.0, math.sqrt(math.log(2 * arms * horizon * batches) / samples))
         alpha = 2 * tau / (share + 1 - 2 * delta)  # Proposition 2's grid for this tau, delta and rho'
         rows.append(GridBatch(pulls, samples, samples * alpha, 2 * tau / alpha))
-    policy._set(schedule=GridSchedule(tuple(rows)))
-    return policy
+    return replace(policy, schedule=GridSchedule(tuple(rows)))
 
 
 @pytest.mark.filterwarnings("ignore::banditto.core.errors.ShortHorizonWarning")

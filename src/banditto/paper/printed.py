@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
@@ -19,7 +19,6 @@ import numpy as np
 from banditto.core.errors import ShortHorizonWarning
 from banditto.core.exact import precise, written
 from banditto.core.horizons import batch_count, batch_growth
-from banditto.core.protocol import Plain, fraction
 from banditto.geometry.actions.simplex import Simplex
 from banditto.paper.claims import AtLeast, AtMost, Chart, Claim, Curve, Effort, Measured, Rule
 from banditto.paper.linear_instances import ADVANTAGE, along, one_gap
@@ -191,17 +190,12 @@ def with_pulls(each: int | None) -> LinearThreshold:
     """
     known: dict[str, Any] = {"actions": one_gap(ARMS, DIMENSION), "horizon": HORIZON, "rho": RHO, "sigma": 0.5}
     schedule = LinearThreshold(**known, constants="paper").schedule
-    rows: list[Mapping[str, Plain]] = []
+    rows = []
     for batch in schedule.batches:
         growth = batch.units[0] // (2 * schedule.blowup)
         units = batch.units if each is None else (each * growth, batch.units[1])
-        rows.append({"units": units, "low": fraction(batch.low), "width": fraction(batch.width)})
-    resolved: Mapping[str, Plain] = {
-        "blowup": schedule.blowup,
-        "batches": tuple(rows),
-        "choice_rho": fraction(RHO / 10.0),
-    }
-    return LinearThreshold.with_schedule(known | {"rewards": None, "centre": None, "constants": "certified"}, resolved)
+        rows.append(batch._replace(units=units))
+    return LinearThreshold(**known, schedule=schedule._replace(batches=tuple(rows), choice_rho=RHO / 10.0))
 
 
 def pulls(each: int | None, effort: Effort) -> Measured:

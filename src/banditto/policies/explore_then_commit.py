@@ -26,7 +26,7 @@ from banditto.core.protocol import Plain, Protocol
 from banditto.policies.policy import Description, Guarantee
 from banditto.policies.shared import elimination
 from banditto.policies.shared.elimination import Race
-from banditto.policies.shared.replicable import Replicable
+from banditto.policies.shared.replicable import UNRESOLVED, Replicable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class ExploreThenCommit(Replicable):
     """
 
     gap: float
-    pulls: int = field(init=False, repr=False)
+    pulls: int = field(default=UNRESOLVED, repr=False)
 
     name: ClassVar[str] = "explore-then-commit"
     decision_version: ClassVar[int] = 1
@@ -60,7 +60,7 @@ class ExploreThenCommit(Replicable):
         if not narrowest <= gap <= widest:
             raise InvalidArgument("gap", self.gap, allowed)
         self._set(gap=gap)
-        self._set(pulls=self._needed())
+        self._set(pulls=self._needed() if self.pulls is None else integer(self.pulls, "pulls", 1, 10**60))
         if not self._fits:
             self._warn_of_short_horizon(self.minimum_horizon)
 
@@ -140,7 +140,6 @@ class ExploreThenCommit(Replicable):
     @classmethod
     def from_protocol(cls, protocol: Protocol) -> ExploreThenCommit:
         """The policy that explores as long as a protocol says."""
-        policy = cls(**cls._arguments(protocol, "gap"))
         pulls = protocol.resolved.get("pulls")
-        policy._set(pulls=integer(pulls if isinstance(pulls, int) else str(pulls), "pulls", 1, 10**60))
-        return policy
+        known = integer(pulls if isinstance(pulls, int) else str(pulls), "pulls", 1, 10**60)
+        return cls(**cls._arguments(protocol, "gap"), pulls=known)

@@ -76,7 +76,7 @@ class Question:
         yield first
         if self.policy == AIMED_LINEAR and self.blank().means:
             with without_warnings():
-                yield replace(first, method="lattice" if first.method == "thresholds" else "thresholds")
+                yield replace(first, inner=None, method="lattice" if first.method == "thresholds" else "thresholds")
 
     def made(self, *, gap: float, rho: float, horizon: int) -> Policy[Any]:
         """The policy for these numbers."""

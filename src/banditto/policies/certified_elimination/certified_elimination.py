@@ -13,8 +13,7 @@ Departs  - Batch i decides on its own samples: given the past, the two execution
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, ClassVar, NamedTuple
 
@@ -33,7 +32,7 @@ from banditto.policies.certified_elimination.ladder_search import Problem
 from banditto.policies.certified_elimination.named_gap import Aim
 from banditto.policies.policy import Description, Guarantee
 from banditto.policies.shared import confidence
-from banditto.policies.shared.replicable import CALIBRATED, Replicable
+from banditto.policies.shared.replicable import CALIBRATED, UNRESOLVED, Replicable
 
 
 class State(NamedTuple):
@@ -67,13 +66,15 @@ class CertifiedElimination(Replicable):
     """
 
     gap: float | None = None
-    schedule: Plan = field(init=False, repr=False)
+    schedule: Plan = field(default=UNRESOLVED, repr=False)
 
     name: ClassVar[str] = "certified-elimination"
     decision_version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         self._check()
+        if self.schedule is not None:
+            return  # without the search, whose result nobody would use
         self._set(schedule=ladder.resolve(self._problem))
         if self.horizon < (self.minimum_horizon() or 0):
             self._warn_of_short_horizon(self.minimum_horizon)
@@ -96,11 +97,8 @@ class CertifiedElimination(Replicable):
     @classmethod
     def planned(cls, aim: Aim, **arguments: Any) -> CertifiedElimination:
         """With constants aimed at a promise about a gap instead of at little regret on many problems."""
-        policy = object.__new__(cls)
-        policy._set(**{"constants": "certified", "sigma": 0.5, "rewards": None, **arguments, "gap": aim.gap})
-        policy._check()
-        policy._set(schedule=named_gap.aimed_plan(policy._problem, aim))
-        return policy
+        unaimed = cls(**arguments | {"gap": aim.gap, "schedule": Plan((), 1, 0.5)})  # its arguments are checked
+        return replace(unaimed, schedule=named_gap.aimed_plan(unaimed._problem, aim))
 
     # -- the algorithm ------------------------------------------------------------------------------------
 
@@ -231,9 +229,8 @@ class CertifiedElimination(Replicable):
 
     def relaxed(self, nominal: float) -> CertifiedElimination:
         """The same design with narrower windows, on batches that are shorter by as much as the windows are."""
-        policy = copy(self)
-        policy._set(schedule=ladder.relaxed(self._problem, self.schedule, nominal), constants=CALIBRATED)
-        return policy
+        constants: Any = CALIBRATED
+        return replace(self, constants=constants, schedule=ladder.relaxed(self._problem, self.schedule, nominal))
 
     # -- what is written down -----------------------------------------------------------------------------
 
@@ -255,11 +252,8 @@ class CertifiedElimination(Replicable):
     def from_protocol(cls, protocol: Protocol) -> CertifiedElimination:
         """The policy that decides by a protocol's resolved constants, whatever this machine would find."""
         arguments = cls._arguments(protocol, "gap")
-        policy = object.__new__(cls)  # without the search, whose result nobody would use
-        policy._set(**arguments | {"gap": arguments["gap"] or None})
-        policy._check()
-        policy._set(schedule=Plan.from_plain(protocol.resolved, protocol.horizon))
-        return policy
+        arguments["gap"] = arguments["gap"] or None
+        return cls(**arguments, schedule=Plan.from_plain(protocol.resolved, protocol.horizon))
 
 
 def _edges(cut: Cut | None) -> tuple[object, object]:

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray, IntArray
@@ -29,12 +29,13 @@ from banditto.policies.certified_elimination import ladder
 from banditto.policies.certified_elimination.ladder import EXPLORATION_UNIT, Plan
 from banditto.policies.certified_linear.predicted_costs import best_plan, gaps_of, lattice_regret
 from banditto.policies.certified_linear.value_cuts import LinearCuts
+from banditto.policies.least_squares_rounding.accuracies import RoundingPlan
 from banditto.policies.least_squares_rounding.least_squares_rounding import LeastSquaresRounding
 from banditto.policies.linear.contests import contest, field_of
 from banditto.policies.linear.linear_policy import LinearPolicy, largest_parameter
-from banditto.policies.linear.linear_race import LinearRace
 from banditto.policies.policy import Description, Guarantee
 from banditto.policies.shared import confidence
+from banditto.policies.shared.replicable import CALIBRATED, UNRESOLVED
 
 Method = Literal["thresholds", "lattice"]
 
@@ -61,8 +62,8 @@ class CertifiedLinear(LinearPolicy):
     """
 
     method: Method | None = None
-    costs: Costs = field(init=False, repr=False, compare=False)
-    inner: LinearCuts | LeastSquaresRounding = field(init=False, repr=False)
+    costs: Costs = field(default=UNRESOLVED, repr=False, compare=False)
+    inner: LinearCuts | LeastSquaresRounding = field(default=UNRESOLVED, repr=False)
 
     name: ClassVar[str] = "certified-linear"
     decision_version: ClassVar[int] = 1
@@ -70,6 +71,8 @@ class CertifiedLinear(LinearPolicy):
 
     def __post_init__(self) -> None:
         self._check()
+        if self.inner is not None:
+            return  # without the searches, whose results nobody would use
         actions = self.actions
         told_apart = isinstance(actions, FiniteActions) and contest(actions, field_of(actions).whole) is not None
         if self.method == "thresholds" and not told_apart:
@@ -188,9 +191,8 @@ class CertifiedLinear(LinearPolicy):
 
     def relaxed(self, nominal: float) -> CertifiedLinear:
         """The plan with the constants of a larger rho."""
-        other = super().relaxed(nominal)
-        other.inner._set(rho=self.rho, constants=other.constants)
-        return other
+        other, constants = super().relaxed(nominal), cast(Any, CALIBRATED)
+        return replace(other, inner=replace(other.inner, rho=self.rho, constants=constants))
 
     # -- what is written down -----------------------------------------------------------------------------
 
@@ -207,26 +209,19 @@ class CertifiedLinear(LinearPolicy):
     def from_protocol(cls, protocol: Protocol) -> CertifiedLinear:
         """The policy that decides by a protocol's resolved constants."""
         arguments = cls._arguments(protocol, "method")
-        policy = object.__new__(cls)
-        policy._set(**arguments)
-        policy._check()
         constants = {key: value for key, value in protocol.resolved.items() if key != "costs"}
         prices = protocol.resolved.get("costs")
         if not isinstance(prices, tuple) or len(prices) != 2:
             raise InvalidArgument("costs", prices, "two prices")
         costs = Costs(*(_price(price) for price in prices))
+        known = {key: value for key, value in arguments.items() if key != "method"}
         inner: LinearCuts | LeastSquaresRounding
-        if policy.method == "thresholds":
-            inner = object.__new__(LinearCuts)
-            inner._set(**policy._common(), constants="certified")
-            LinearRace.__post_init__(inner)
+        if arguments["method"] == "thresholds":
             # a batch of precision m may take as few as m/2 pulls
-            inner._set(schedule=Plan.from_plain(constants, 2 * protocol.horizon))
+            inner = LinearCuts(**known, schedule=Plan.from_plain(constants, 2 * protocol.horizon))
         else:
-            inner = LeastSquaresRounding.with_schedule(policy._common(), constants)
-        inner._set(constants=policy.constants)
-        policy._set(inner=inner, costs=costs)
-        return policy
+            inner = LeastSquaresRounding(**known, schedule=RoundingPlan.from_plain(constants))
+        return cls(**arguments, inner=inner, costs=costs)
 
 
 def _price(text: Plain) -> Any:

@@ -23,19 +23,20 @@ from banditto.policies.certified_linear.predicted_costs import worlds_of
 from banditto.policies.linear.contests import contest, stray
 from banditto.policies.linear.linear_policy import largest_parameter
 from banditto.policies.linear.linear_race import LinearRace, Step
+from banditto.policies.shared.replicable import UNRESOLVED
 
 
 @dataclass(frozen=True, kw_only=True)
 class LinearCuts(LinearRace):
     """A part of `CertifiedLinear`; `schedule` holds the resolved constants that decide."""
 
-    schedule: Plan = field(init=False, repr=False)
+    schedule: Plan = field(default=UNRESOLVED, repr=False)
 
     name: ClassVar[str] = "certified-linear"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._set(schedule=ladder.resolve(self.problem))
+        self._set(schedule=self.schedule or ladder.resolve(self.problem))
 
     @property
     def problem(self) -> Problem:

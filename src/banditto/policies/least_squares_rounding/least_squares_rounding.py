@@ -17,7 +17,7 @@ Departs  - The printed logarithms of logarithms are negative or undefined up to 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -37,6 +37,7 @@ from banditto.policies.least_squares_rounding.openings import Opening, Openings
 from banditto.policies.linear.estimate_rounding import PRECISION_SHARE
 from banditto.policies.linear.linear_policy import LinearPolicy
 from banditto.policies.policy import Description, Guarantee
+from banditto.policies.shared.replicable import UNRESOLVED
 
 
 class State(NamedTuple):
@@ -67,7 +68,7 @@ class LeastSquaresRounding(LinearPolicy):
     """
 
     rounding: Literal["lattice", "grid"] | None = None
-    schedule: RoundingPlan = field(init=False, repr=False)
+    schedule: RoundingPlan = field(default=UNRESOLVED, repr=False)
 
     name: ClassVar[str] = "least-squares-rounding"
     decision_version: ClassVar[int] = 1
@@ -75,6 +76,8 @@ class LeastSquaresRounding(LinearPolicy):
 
     def __post_init__(self) -> None:
         self._check()
+        if self.schedule is not None:
+            return  # without the search, whose result nobody would use
         self._set(schedule=self.problem.paper() if self._paper else self.problem.resolve())
         if self._first() is None:
             self._warn_of_short_horizon(self.minimum_horizon)
@@ -274,24 +277,12 @@ class LeastSquaresRounding(LinearPolicy):
     @classmethod
     def from_protocol(cls, protocol: Protocol) -> LeastSquaresRounding:
         """The policy that decides by a protocol's resolved constants."""
-        return cls.with_schedule(cls._arguments(protocol, "rounding"), protocol.resolved)
+        return cls(**cls._arguments(protocol, "rounding"), schedule=RoundingPlan.from_plain(protocol.resolved))
 
     @classmethod
     def planned(
         cls, arguments: Mapping[str, Any], plan: Callable[[RoundingProblem], RoundingPlan]
     ) -> LeastSquaresRounding:
         """With another plan than that of the least bound on regret, and without a warning of a short horizon."""
-        policy = object.__new__(cls)
-        policy._set(**{"constants": "certified", "rounding": None, **arguments})
-        policy._check()
-        policy._set(schedule=plan(policy.problem))
-        return policy
-
-    @classmethod
-    def with_schedule(cls, arguments: Mapping[str, Any], resolved: Mapping[str, Plain]) -> LeastSquaresRounding:
-        """The same from arguments and resolved constants, without the search, whose result nobody would use."""
-        policy = object.__new__(cls)
-        policy._set(**{"constants": "certified", "rounding": None, **arguments})
-        policy._check()
-        policy._set(schedule=RoundingPlan.from_plain(resolved))
-        return policy
+        unplanned = cls(**arguments, schedule=RoundingPlan((), 0.0))  # its arguments are checked
+        return replace(unplanned, schedule=plan(unplanned.problem))

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -39,6 +39,7 @@ from banditto.policies.linear_threshold.linear_constants import (
     spare_bias,
 )
 from banditto.policies.policy import Description, Guarantee
+from banditto.policies.shared.replicable import UNRESOLVED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,13 +55,17 @@ class LinearThreshold(LinearRace):
         True
     """
 
-    schedule: LinearSchedule = field(init=False, repr=False)
+    schedule: LinearSchedule = field(default=UNRESOLVED, repr=False)
 
     name: ClassVar[str] = "linear-threshold"
     decision_version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.schedule is not None:  # without the search, whose result nobody would use
+            if self.schedule.choice_rho == 0.0 and not self._paper:
+                raise InvalidArgument("choice_rho", 0, "above 0 with certified constants")
+            return
         problem = self._problem
         blowup = problem.paper_blowup() if self._paper else problem.certified_blowup()
         self._set(schedule=problem.schedule(blowup, self._paper))
@@ -153,15 +158,4 @@ class LinearThreshold(LinearRace):
     @classmethod
     def from_protocol(cls, protocol: Protocol) -> LinearThreshold:
         """The policy that decides by a protocol's resolved constants."""
-        return cls.with_schedule(cls._arguments(protocol), protocol.resolved)
-
-    @classmethod
-    def with_schedule(cls, arguments: Mapping[str, Any], resolved: Mapping[str, Plain]) -> LinearThreshold:
-        """The same from arguments and resolved constants, without the search, whose result nobody would use."""
-        policy = object.__new__(cls)
-        policy._set(**arguments)
-        LinearRace.__post_init__(policy)
-        policy._set(schedule=LinearSchedule.from_plain(resolved))
-        if policy.schedule.choice_rho == 0.0 and not policy._paper:
-            raise InvalidArgument("choice_rho", 0, "above 0 with certified constants")
-        return policy
+        return cls(**cls._arguments(protocol), schedule=LinearSchedule.from_plain(protocol.resolved))

@@ -25,18 +25,21 @@ from banditto.geometry.actions.checking import checked_actions
 from banditto.geometry.actions.finite import FiniteActions
 from banditto.geometry.actions.nets import net
 from banditto.policies.linear.linear_policy import LinearPolicy
+from banditto.policies.linear_threshold.linear_constants import LinearSchedule
 from banditto.policies.linear_threshold.linear_threshold import LinearThreshold
 from banditto.policies.policy import Description, Guarantee
+from banditto.policies.shared.replicable import UNRESOLVED
 
 
 @dataclass(frozen=True, kw_only=True)
 class NetThreshold(LinearPolicy):
     """Corollary 12 of *Replicable Bandits*: `LinearThreshold` on a net of an action set of at most two dimensions.
 
-    It is there to be compared with; docs/net-threshold.md says why it loses. `inner` is the policy on the net, `points`
-    (action, feature) are the net.
+    It is there to be compared with; docs/net-threshold.md says why it loses. `inner` is the policy on the net, whose
+    constants `schedule` holds; `points` (action, feature) are the net.
     """
 
+    schedule: LinearSchedule = field(default=UNRESOLVED, repr=False)
     inner: LinearThreshold = field(init=False, repr=False)
     net: FiniteActions = field(init=False, repr=False)
     points: FloatArray = field(init=False, repr=False, compare=False)
@@ -46,10 +49,6 @@ class NetThreshold(LinearPolicy):
     needs_finite: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        self._check()
-        self._set(inner=LinearThreshold(actions=self.net, **self._common()))
-
-    def _check(self) -> None:
         actions = checked_actions(self.actions)
         if isinstance(actions, FiniteActions):
             raise InvalidArgument("actions", "finitely many actions", "an action set; linear-threshold is for those")
@@ -61,13 +60,12 @@ class NetThreshold(LinearPolicy):
             raise InvalidArgument("horizon", f"{self.horizon}, with a net of {len(points)} actions", allowed)
         made = FiniteActions.fine(points)  # what is pulled is what is learnt from
         self._set(net=made, points=made.to_array(), arms=len(points))
+        names = ("horizon", "rho", "constants", "sigma", "rewards", "centre", "schedule")
+        inner = LinearThreshold(actions=made, **{name: getattr(self, name) for name in names})
+        self._set(inner=inner, schedule=inner.schedule)
 
     def _checked_arms(self) -> int:
         return 0
-
-    def _common(self) -> dict[str, Any]:
-        names = ("horizon", "rho", "constants", "sigma", "rewards", "centre")
-        return {name: getattr(self, name) for name in names}
 
     def init(self, replicates: int) -> Any:
         """All actions of the net active."""
@@ -84,12 +82,6 @@ class NetThreshold(LinearPolicy):
     def decide(self, state: Any, totals: FloatArray, coins: Coins) -> Any:
         """As `LinearThreshold` does."""
         return self.inner.decide(state, totals, coins)
-
-    def relaxed(self, nominal: float) -> NetThreshold:
-        """The net's policy with the constants of a larger rho."""
-        other = super().relaxed(nominal)
-        other.inner._set(rho=self.rho, constants=other.constants)
-        return other
 
     @property
     def free_constants(self) -> frozenset[str]:
@@ -118,9 +110,5 @@ class NetThreshold(LinearPolicy):
     @classmethod
     def from_protocol(cls, protocol: Protocol) -> NetThreshold:
         """The policy that decides by a protocol's resolved constants; the net is made again."""
-        policy = object.__new__(cls)
-        policy._set(**cls._arguments(replace(protocol, arms=0)))
-        policy._check()
-        arguments = {"actions": policy.net} | policy._common()
-        policy._set(inner=LinearThreshold.with_schedule(arguments, protocol.resolved))
-        return policy
+        arguments = cls._arguments(replace(protocol, arms=0))
+        return cls(**arguments, schedule=LinearSchedule.from_plain(protocol.resolved))

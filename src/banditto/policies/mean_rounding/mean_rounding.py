@@ -32,7 +32,7 @@ from banditto.policies.mean_rounding.grid_constants import GridProblem, GridSche
 from banditto.policies.policy import Description, Guarantee
 from banditto.policies.shared import confidence, elimination
 from banditto.policies.shared.elimination import Race
-from banditto.policies.shared.replicable import Replicable
+from banditto.policies.shared.replicable import UNRESOLVED, Replicable
 
 
 class State(NamedTuple):
@@ -60,14 +60,14 @@ class MeanRounding(Replicable):
         (True, 784)
     """
 
-    schedule: GridSchedule = field(init=False, repr=False)
+    schedule: GridSchedule = field(default=UNRESOLVED, repr=False)
 
     name: ClassVar[str] = "mean-rounding"
     decision_version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._set(schedule=self._problem_at(self.horizon).schedule())
+        self._set(schedule=self.schedule or self._problem_at(self.horizon).schedule())
         if not self.schedule.batches:
             self._warn_of_short_horizon(lambda: self._useful_horizon_from(self.horizon))
 
@@ -160,6 +160,4 @@ class MeanRounding(Replicable):
     @classmethod
     def from_protocol(cls, protocol: Protocol) -> MeanRounding:
         """The policy that decides by a protocol's resolved constants, whatever this machine would resolve."""
-        policy = cls(**cls._arguments(protocol))
-        policy._set(schedule=GridSchedule.from_plain(protocol.resolved, protocol.horizon))
-        return policy
+        return cls(**cls._arguments(protocol), schedule=GridSchedule.from_plain(protocol.resolved, protocol.horizon))

@@ -30,7 +30,7 @@ from banditto.policies.policy import Description, Guarantee
 from banditto.policies.random_threshold.threshold_constants import Problem
 from banditto.policies.shared import confidence, elimination
 from banditto.policies.shared.elimination import Race
-from banditto.policies.shared.replicable import Replicable
+from banditto.policies.shared.replicable import UNRESOLVED, Replicable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,14 +50,14 @@ class RandomThreshold(Replicable):
         (2304, False)
     """
 
-    schedule: Schedule = field(init=False, repr=False)
+    schedule: Schedule = field(default=UNRESOLVED, repr=False)
 
     name: ClassVar[str] = "random-threshold"
     decision_version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._set(schedule=self._resolved_at(self.horizon))
+        self._set(schedule=self.schedule or self._resolved_at(self.horizon))
         if not self._can_drop_at(self.horizon):
             self._warn_of_short_horizon(lambda: self._useful_horizon_from(self.horizon))
 
@@ -147,6 +147,4 @@ class RandomThreshold(Replicable):
     @classmethod
     def from_protocol(cls, protocol: Protocol) -> RandomThreshold:
         """The policy that decides by a protocol's resolved constants, whatever this machine would resolve."""
-        policy = cls(**cls._arguments(protocol))
-        policy._set(schedule=Schedule.from_plain(protocol.resolved, protocol.horizon))
-        return policy
+        return cls(**cls._arguments(protocol), schedule=Schedule.from_plain(protocol.resolved, protocol.horizon))

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, Self
 
 from banditto.core.errors import InvalidArgument, ShortHorizonWarning
@@ -17,6 +17,8 @@ from banditto.core.rewards import RewardKind, Rewards
 
 Constants = Literal["certified", "paper"]
 _SILENT: ContextVar[bool] = ContextVar("silent", default=False)
+# the default of a field for constants that decide: its policy resolves them, unless it is handed resolved ones
+UNRESOLVED: Any = None
 CALIBRATED = "calibrated, not certified"  # constants that no attack broke; stands wherever constants are named
 
 
@@ -59,7 +61,7 @@ class Replicable(WithProtocol):
         return checked_arms(self.arms)
 
     def _set(self, **values: object) -> None:
-        """Fill in fields while the object is made."""
+        """Fill in the object's own fields while it is made."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -84,9 +86,12 @@ class Replicable(WithProtocol):
 
     def relaxed(self, nominal: float) -> Self:
         """The same policy with the constants that `nominal`, a larger rho, would have: what `calibrate` tries."""
-        other = replace(self, rho=nominal)
-        other._set(rho=self.rho, constants=CALIBRATED)
-        return other
+        # constants are what the constructor takes and `repr` leaves out
+        names = [entry.name for entry in fields(self) if entry.init and not entry.repr]
+        unresolved: dict[str, Any] = dict.fromkeys(names, UNRESOLVED)
+        other = replace(self, rho=nominal, **unresolved)
+        resolved: dict[str, Any] = {name: getattr(other, name) for name in names}
+        return replace(self, **resolved | {"constants": CALIBRATED})
 
     def check_rewards(self, rewards: Rewards, means: Sequence[float] = ()) -> None:
         """Refuse rewards that the guarantee does not cover."""
