@@ -21,9 +21,9 @@ from banditto.measure.attack.attacking import space_of
 from banditto.measure.attack.linear_spaces import LinearSpace
 from banditto.measure.attack.search import Seen, _Hunt, windows_of
 from banditto.policies.catalogue import rewards_of
+from banditto.problems.building import blank_environment
 from banditto.problems.environment import LinearEnvironment
 from banditto.problems.environments.linear_rewards import LinearBernoulli
-from banditto.problems.spec import blank_environment
 
 POINTS = [[1.0, 0.0], [0.6, 0.6], [0.0, 1.0], [-0.5, 0.5]]
 POLICIES: dict[str, Any] = {

@@ -258,7 +258,7 @@ def certify(
     if jobs > 1 and backend != "numpy":
         raise InvalidArgument("jobs", jobs, "1, because all processes would share the GPU")
     confidence = open_unit(confidence, "confidence")
-    protocol = protocol_on(policy, environment, seed=run.seed, horizon=run.horizon, rho=rho)
+    protocol = protocol_on(policy, arms=len(environment.means), seed=run.seed, horizon=run.horizon, rho=rho)
     sequence = ConfidenceSequence(rho, confidence)
     with nullcontext() if out is None else _ledger(out, run, protocol) as ledger:
         if ledger is not None:

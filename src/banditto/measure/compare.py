@@ -212,7 +212,7 @@ def _own(policy: AnyPolicy, rho: float | None) -> float | None:
 
 def _place(out: Path, run: Run, rho: float) -> Path:
     """Where a policy's pairs are kept: another run has another folder, so that nothing is ever mixed."""
-    protocol = protocol_on(run.policy, run.environment, seed=run.seed, horizon=run.horizon, rho=rho)
+    protocol = protocol_on(run.policy, arms=len(run.environment.means), seed=run.seed, horizon=run.horizon, rho=rho)
     text = json.dumps(identity_of(run, protocol), sort_keys=True)
     return out / KEPT / hashlib.sha256(text.encode()).hexdigest()[:16]
 

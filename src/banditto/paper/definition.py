@@ -19,7 +19,6 @@ from banditto.paper.claims import AtLeast, AtMost, Claim, Effort, Measured
 from banditto.paper.measuring import differing, undecided_gap
 from banditto.policies import REGISTRY as REPLICABLE
 from banditto.policies.baselines import REGISTRY as ORDINARY
-from banditto.policies.catalogue import build_policy
 from banditto.policies.certified_elimination.certified_elimination import CertifiedElimination
 from banditto.policies.certified_linear.certified_linear import CertifiedLinear
 from banditto.policies.explore_then_commit import ExploreThenCommit
@@ -29,6 +28,7 @@ from banditto.policies.linear_threshold.net_threshold import NetThreshold
 from banditto.policies.mean_rounding.mean_rounding import MeanRounding
 from banditto.policies.policy import AnyPolicy, Policy, own_horizon
 from banditto.policies.random_threshold.random_threshold import RandomThreshold
+from banditto.problems.building import build_policy
 from banditto.problems.environment import Environment
 from banditto.problems.environments.bernoulli import Bernoulli
 from banditto.problems.environments.linear_rewards import LinearBernoulli

@@ -1,4 +1,4 @@
-"""From names and files to policies, and from policies to protocols."""
+"""From names and protocols to policies, and from policies to protocols."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from banditto.core.registry import Earlier, Entry
 from banditto.core.rewards import RewardKind, Rewards
 from banditto.policies import baselines
 from banditto.policies.policy import AnyPolicy
-from banditto.problems.environment import Environment, LinearEnvironment
 
 
 def load_class(entry: Entry | Earlier) -> Any:
@@ -46,45 +45,6 @@ def lookup(name: str, registry: Mapping[str, Entry], argument: str) -> Entry:
     raise InvalidArgument(argument, name, hint + ", ".join(registry))
 
 
-def build_policy(
-    spec: str, *, arms: int, horizon: int, rho: float, environment: Environment, **options: float | None
-) -> AnyPolicy:
-    """A policy from `name` or `name:constants`, made for the environment's kind of rewards.
-
-    `options` are arguments that only some policies take, such as `gap`; None means that it was not given.
-    """
-    name, colon, constants = spec.partition(":")
-    entry = lookup(name, policies.REGISTRY | baselines.REGISTRY, "policy")
-    if colon and constants not in entry.constants:
-        allowed = f"{name} with " + " or ".join(entry.constants) if entry.constants else f"{name} alone"
-        raise InvalidArgument("policy", spec, allowed)
-    if isinstance(environment, LinearEnvironment) and not environment.means and not entry.any_set:
-        able = ", ".join(key for key, other in policies.REGISTRY.items() if other.any_set)
-        raise InvalidArgument("policy", name, f"one for infinite action sets: {able}")
-    known: dict[str, Any] = {"arms": arms}
-    if entry.linear:
-        if not isinstance(environment, LinearEnvironment):
-            raise InvalidArgument("policy", name, "another, or a linear problem, with actions or an action set")
-        known = {"actions": environment.actions}
-    if name in baselines.REGISTRY:
-        kind = load_class(entry)
-        made: AnyPolicy = (
-            kind.made_for_linear(environment.actions, environment.rewards, horizon)
-            if isinstance(environment, LinearEnvironment) and entry.linear
-            else kind.made_for(environment.rewards, arms, horizon)
-        )
-        return made
-    chosen: dict[str, Any] = {"constants": constants} if constants else {}
-    for option in (*entry.options, *entry.optional):
-        if options.get(option) is not None:
-            chosen[option] = options[option]
-        elif option in entry.options:
-            raise InvalidArgument(option, "nothing", f"a number, which {name} needs")
-    rewards, sigma = environment.rewards
-    policy: AnyPolicy = load_class(entry)(**known, horizon=horizon, rho=rho, rewards=rewards, sigma=sigma, **chosen)
-    return policy
-
-
 def takes_option(spec: str, option: str) -> bool:
     """Whether the policy of a spec has an argument of this name."""
     entry = (policies.REGISTRY | baselines.REGISTRY).get(spec.partition(":")[0])
@@ -99,13 +59,13 @@ def rewards_of(policy: AnyPolicy, kind: RewardKind | None = None) -> Rewards:
     return Rewards.of(kind or own, getattr(policy, "sigma", 0.5))
 
 
-def protocol_on(policy: AnyPolicy, environment: Environment, *, seed: int, horizon: int, rho: float) -> Protocol:
-    """The protocol of a policy that is played on an environment, whose arms, horizon and rho a baseline may lack."""
-    known: dict[str, Any] = {"arms": len(environment.means), "horizon": horizon, "rho": rho}
+def protocol_on(policy: AnyPolicy, *, seed: int, arms: int, horizon: int, rho: float) -> Protocol:
+    """Write the protocol of a policy on a problem; only what the policy lacks is taken from the problem."""
+    known: dict[str, Any] = {"arms": arms, "horizon": horizon, "rho": rho}
     written = policy.protocol(
         seed=seed, **{name: value for name, value in known.items() if getattr(policy, name, None) is None}
     )
-    return replace(written, arms=known["arms"])  # the arms of a net are not those of the set
+    return replace(written, arms=arms)  # the arms of a net are not those of the set
 
 
 def policy_of(protocol: Protocol) -> AnyPolicy:

@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import open_unit, parsed_integer, real
-from banditto.core.horizons import checked_arms
 from banditto.core.protocol import Protocol
-from banditto.policies.catalogue import build_policy, load_class, lookup, policy_of, rewards_of, takes_option
+from banditto.policies.catalogue import policy_of, rewards_of, takes_option
 from banditto.policies.policy import Acting, AnyPolicy, RoundPolicy
-from banditto.problems import environments
+from banditto.problems.building import (
+    blank_environment,
+    build_environment,
+    build_linear_environment,
+    build_policy,
+)
 from banditto.problems.environment import Environment, LinearEnvironment
 from banditto.problems.logs import RewardLog
 
@@ -64,63 +68,6 @@ _READERS: dict[str, Callable[[str, str], Any]] = {
 def typed(name: str, value: Any) -> Any:
     """Turn what somebody typed for `name` into a value, of any size; what is no text comes back as it is."""
     return _READERS[name](value, name) if isinstance(value, str) and name in _READERS else value
-
-
-# -- environments by their names ---------------------------------------------------------------------------------------
-
-
-def build_environment(spec: str, means: Sequence[float] | None) -> Environment:
-    """Make an environment of `bernoulli`, `gaussian:SIGMA`, `beta:CONCENTRATION` or `discrete:FILE`."""
-    name, colon, parameter = spec.partition(":")
-    entry = lookup(name, environments.REGISTRY, "environment")
-    if entry.linear:
-        raise InvalidArgument("environment", spec, "a linear environment only with theta and actions")
-    if entry.reads_log:
-        raise InvalidArgument("environment", spec, f"another, or none with a log, whose rewards are {name}")
-    kind = load_class(entry)
-    if entry.reads_file:
-        if means is not None:
-            raise InvalidArgument("means", list(means), f"none, because the file of {name} has its own")
-        if not parameter:
-            raise InvalidArgument("environment", spec, f"{name}:FILE")
-        loaded: Environment = kind.load(parameter)
-        return loaded
-    if colon and not entry.options:
-        raise InvalidArgument("environment", spec, f"{name} alone")
-    if means is None:
-        allowed = "the expected reward of each arm, such as 0.9,0.8,0.7; or theta with actions"
-        raise InvalidArgument("means", "nothing", allowed)
-    made: Environment = kind.from_means(means, **({entry.options[0]: parameter} if colon else {}))
-    return made
-
-
-def build_linear_environment(spec: str, theta: Sequence[float] | None, actions: Any) -> Environment:
-    """Make a linear environment of `bernoulli` or `gaussian:SIGMA`, with or without `linear-` before it."""
-    name, colon, parameter = spec.partition(":")
-    full = name if name.startswith("linear-") else f"linear-{name}"
-    linear = {key: entry for key, entry in environments.REGISTRY.items() if entry.linear}
-    if full not in linear:
-        raise InvalidArgument("environment", spec, "bernoulli or gaussian:SIGMA, for a linear problem")
-    entry = linear[full]
-    if colon and not entry.options:
-        raise InvalidArgument("environment", spec, f"{name} alone")
-    if theta is None:
-        raise InvalidArgument("theta", "nothing", "the parameter, such as 0.3,0.2 for two features")
-    made: Environment = load_class(entry)(theta, actions, **({entry.options[0]: parameter} if colon else {}))
-    return made
-
-
-def blank_environment(spec: str, arms: int | None, actions: Any = None) -> Environment:
-    """Make `bernoulli` or `gaussian:SIGMA` rewards with nothing to tell apart: a kind of problem, no instance."""
-    name = spec.partition(":")[0]
-    if name not in ("bernoulli", "gaussian"):
-        raise InvalidArgument("environment", spec, "bernoulli or gaussian:SIGMA")
-    if actions is not None:
-        return build_linear_environment(spec, [0.0] * actions.dimension, actions)
-    if arms is None:
-        allowed = "the number of arms, such as 5; or actions, an action set or a dimension"
-        raise InvalidArgument("arms", "nothing", allowed)
-    return build_environment(spec, [0.5 if name == "bernoulli" else 0.0] * checked_arms(arms))
 
 
 # -- where rewards come from -------------------------------------------------------------------------------------------

@@ -130,7 +130,7 @@ def answered(planner: Planner, numbers: Settled) -> TrialPlan:
         ordinary_regret=_others_regret(planner, question.ordinary, numbers, instance),
         executions=rehearsal.regrets.size,
         seed=planner.seed,
-        protocol=protocol_on(policy, instance, seed=planner.seed, horizon=horizon, rho=rho),
+        protocol=protocol_on(policy, arms=len(instance.means), seed=planner.seed, horizon=horizon, rho=rho),
     )
 
 
