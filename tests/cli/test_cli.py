@@ -1,4 +1,4 @@
-"""The command line as a user meets it: real processes, exit codes, streams."""
+"""The command line as a user meets it: exit codes, streams, files; real processes where they matter."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ import pytest
 import banditto as bd
 from banditto import policies
 from banditto.policies import baselines
+from tests.commands import Finished, banditto
 from tests.live.bad_commands import BAD as LIVE_BAD
 
 CERTIFY = ["certify", "random-threshold", "--means", "0.9,0.8,0.7", "--horizon", "1e8", "--rho", "0.1", "--seed", "11"]
 
 
-def banditto(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+def in_a_process(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    """The program as a shell starts it, for what a call of its entry point cannot show."""
     return subprocess.run(
         [sys.executable, "-m", "banditto", *arguments],
         capture_output=True,
@@ -40,7 +42,7 @@ def schema(name: str) -> Any:
 
 
 def test_certify_prints_one_object_that_is_the_library_certificate() -> None:
-    done = banditto(*CERTIFY, "--pairs", "2000", "--jobs", "2", "--json")
+    done = in_a_process(*CERTIFY, "--pairs", "2000", "--jobs", "2", "--json")
     assert (done.returncode, done.stderr) == (0, "")
     printed = json.loads(done.stdout)
     jsonschema.validate(printed, schema("certificate"))
@@ -73,7 +75,7 @@ def test_a_baseline_fails_with_exit_code_3() -> None:
 
 
 def test_inconclusive_is_exit_code_3_and_says_what_would_settle_it() -> None:
-    done = banditto(*CERTIFY, "--pairs", "5")
+    done = in_a_process(*CERTIFY, "--pairs", "5")
     assert done.returncode == 3
     needed = json.loads(banditto(*CERTIFY, "--pairs", "5", "--json").stdout)["pairs_to_settle"]
     assert needed >= 36  # none of so many may differ
@@ -190,7 +192,7 @@ def test_deeply_nested_files_are_one_line_errors(name: str, tmp_path: Path) -> N
 
 
 def test_letters_that_a_terminal_cannot_show_are_no_errors() -> None:
-    done = banditto(*COMPARE[:-6], "--policies", "moss", env=os.environ | {"PYTHONIOENCODING": "ascii"})
+    done = in_a_process(*COMPARE[:-6], "--policies", "moss", env=os.environ | {"PYTHONIOENCODING": "ascii"})
     assert done.returncode == 0
     assert "\\xb1" in done.stdout
 
@@ -879,7 +881,7 @@ def test_a_terminal_gets_a_progress_bar_and_a_pipe_does_not() -> None:
     assert running.returncode == 0
     assert b"certify" in seen
     assert b"pairs/s" in seen
-    assert banditto(*arguments[3:]).stderr == ""
+    assert in_a_process(*arguments[3:]).stderr == ""
 
 
 LINEAR_FLAGS = ["--theta", "0.5,0.3", "--horizon", "1e7", "--rho", "0.2", "--pairs", "32"]
@@ -1059,7 +1061,7 @@ def test_a_replay_in_two_labs(tmp_path: Path) -> None:
     assert banditto("replay", "p.toml", "--log", "rewards.csv", "--split", cwd=tmp_path).stdout == same.stdout
 
 
-def attack(policy: str, *flags: str, **options: Any) -> subprocess.CompletedProcess[str]:
+def attack(policy: str, *flags: str, **options: Any) -> Finished:
     return banditto(*command(dict[str, str | None](ATTACK) | {"arms": None}, policy, "attack"), *flags, **options)
 
 

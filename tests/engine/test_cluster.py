@@ -27,6 +27,7 @@ from banditto.engine.dask_executor import ClusterExecutor
 from banditto.engine.pairs import PairCounts
 from banditto.engine.run import Run, run_of
 from tests.engine.dask_cluster import LocalDask, local_dask
+from tests.lazily import Lazily
 
 WORLD = bd.Bernoulli([0.5, 0.72, 0.6])
 BATCHED = bd.RandomThreshold(arms=3, horizon=10**7, rho=0.3)
@@ -38,21 +39,23 @@ def study(policy: Any = BATCHED, world: Any = WORLD, horizon: int | None = None)
     return run_of(policy, world, seed=5, noise_seed=None, horizon=horizon)
 
 
-STUDIES: dict[str, tuple[Run, int]] = {
-    "batched": (study(), 100_000),
-    "linear": (
-        study(bd.CertifiedLinear(actions=POINTS, horizon=10**6, rho=0.3), bd.LinearBernoulli([0.5, 0.3], POINTS)),
-        3000,
-    ),
-    "infinite": (
-        study(
-            bd.CertifiedLinear(actions=bd.Ball(dimension=2), horizon=10**6, rho=0.3),
-            bd.LinearBernoulli([0.5, 0.3], bd.Ball(dimension=2)),
+STUDIES = Lazily(
+    {
+        "batched": lambda: (study(), 100_000),
+        "linear": lambda: (
+            study(bd.CertifiedLinear(actions=POINTS, horizon=10**6, rho=0.3), bd.LinearBernoulli([0.5, 0.3], POINTS)),
+            3000,
         ),
-        100,
-    ),
-    "rounds": (study(bd.Thompson(), horizon=2000), 300),
-}
+        "infinite": lambda: (
+            study(
+                bd.CertifiedLinear(actions=bd.Ball(dimension=2), horizon=10**6, rho=0.3),
+                bd.LinearBernoulli([0.5, 0.3], bd.Ball(dimension=2)),
+            ),
+            100,
+        ),
+        "rounds": lambda: (study(bd.Thompson(), horizon=2000), 300),
+    }
+)
 
 
 @pytest.fixture(scope="module")

@@ -24,18 +24,23 @@ from banditto.policies.catalogue import rewards_of
 from banditto.problems.building import blank_environment
 from banditto.problems.environment import LinearEnvironment
 from banditto.problems.environments.linear_rewards import LinearBernoulli
+from tests.lazily import Lazily
 
 POINTS = [[1.0, 0.0], [0.6, 0.6], [0.0, 1.0], [-0.5, 0.5]]
-POLICIES: dict[str, Any] = {
-    "certified-elimination": bd.CertifiedElimination(arms=3, horizon=10**6, rho=0.1),
-    "random-threshold": bd.RandomThreshold(arms=3, horizon=10**6, rho=0.1, rewards="gaussian"),
-    "mean-rounding": bd.MeanRounding(arms=2, horizon=10**5, rho=0.2),
-    "explore-then-commit": bd.ExploreThenCommit(arms=4, horizon=10**5, rho=0.1, gap=0.15),
-    "linear-threshold": bd.LinearThreshold(actions=POINTS, horizon=10**6, rho=0.2),
-    "certified-linear": bd.CertifiedLinear(actions=POINTS, horizon=10**6, rho=0.2, rewards="gaussian", sigma=1.0),
-    "ball": bd.LeastSquaresRounding(actions=bd.Ball(dimension=2), horizon=10**6, rho=0.2),
-    "net-threshold": bd.NetThreshold(actions=bd.Ball(dimension=1), horizon=10**6, rho=0.2),
-}
+POLICIES: Lazily[Any] = Lazily(
+    {
+        "certified-elimination": lambda: bd.CertifiedElimination(arms=3, horizon=10**6, rho=0.1),
+        "random-threshold": lambda: bd.RandomThreshold(arms=3, horizon=10**6, rho=0.1, rewards="gaussian"),
+        "mean-rounding": lambda: bd.MeanRounding(arms=2, horizon=10**5, rho=0.2),
+        "explore-then-commit": lambda: bd.ExploreThenCommit(arms=4, horizon=10**5, rho=0.1, gap=0.15),
+        "linear-threshold": lambda: bd.LinearThreshold(actions=POINTS, horizon=10**6, rho=0.2),
+        "certified-linear": lambda: bd.CertifiedLinear(
+            actions=POINTS, horizon=10**6, rho=0.2, rewards="gaussian", sigma=1.0
+        ),
+        "ball": lambda: bd.LeastSquaresRounding(actions=bd.Ball(dimension=2), horizon=10**6, rho=0.2),
+        "net-threshold": lambda: bd.NetThreshold(actions=bd.Ball(dimension=1), horizon=10**6, rho=0.2),
+    }
+)
 
 
 def world_of(found: bd.Attack, policy: Any) -> Any:
