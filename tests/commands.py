@@ -1,15 +1,21 @@
-"""The command line without a process of its own: 40 ms instead of the second that Python takes to start."""
+"""Commands and scripts, run in this process, as Python takes a second to start another; some need one, to be stopped."""
 
 from __future__ import annotations
 
 import os
+import pty
+import re
+import signal
+import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 from unittest import mock
 
 from banditto.cli import main
@@ -17,7 +23,7 @@ from banditto.cli import main
 
 @dataclass(frozen=True, kw_only=True)
 class Finished:
-    """What a command left: the names are those of `subprocess.CompletedProcess`."""
+    """What a program left; the names are those of `subprocess.CompletedProcess`."""
 
     returncode: int
     stdout: str
@@ -28,42 +34,92 @@ def banditto(*arguments: str, cwd: Path | None = None, env: Mapping[str, str] | 
     """Run `banditto` with these arguments in this process; return its exit code and all that it wrote.
 
     What worker processes write is there as well. Variables are those that commands read while they run; those that
-    Python reads when it starts, signals, pipes and terminals need a real process (`subprocess`).
+    Python reads when it starts, signals, pipes and terminals need a real process.
     """
     variables = nullcontext() if env is None else mock.patch.dict(os.environ, env, clear=True)
+    with variables, mock.patch.object(sys, "argv", ["banditto", *arguments]):
+        return _finished(lambda: main(arguments), cwd)
+
+
+def python(code: str, cwd: Path | None = None) -> Finished:
+    """Run a script in this process, every warning an error, as `python -W error` does; return all that it wrote."""
+
+    def run() -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            exec(compile(code, "<script>", "exec"), {"__name__": "__main__"})
+
+    with mock.patch.object(sys, "argv", ["script"]):  # a script may write to what it is given
+        return _finished(run, cwd)
+
+
+def interrupted(arguments: Sequence[str], shown: str) -> tuple[int, str, str]:
+    """Send Ctrl-C to a command once a pattern is on its terminal; return its exit code, stdout and what was shown.
+
+    The command gets a terminal as stderr, so that its progress says when it is in the middle of its work.
+    """
+    terminal, its_end = pty.openpty()
+    with tempfile.TemporaryFile() as out:
+        running = subprocess.Popen(
+            [sys.executable, "-m", "banditto", *arguments],
+            stdout=out,
+            stderr=its_end,
+            env=os.environ | {"TERM": "xterm", "COLUMNS": "160"},
+            start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # even in the background
+        )
+        os.close(its_end)
+        seen, asked = "", False
+        while part := _read(terminal):
+            seen += part
+            if not asked and re.search(shown, seen):
+                os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to all processes
+                asked = True
+        os.close(terminal)
+        code = running.wait(timeout=60)
+        assert asked, seen
+        return code, _content(out), seen.replace("\r\n", "\n")
+
+
+def _read(terminal: int) -> str:
+    try:
+        return os.read(terminal, 4096).decode("utf-8", errors="replace")
+    except OSError:  # how a terminal ends
+        return ""
+
+
+def _finished(run: Callable[[], object], cwd: Path | None) -> Finished:
+    code: object = 0
     with (
         chdir(cwd) if cwd is not None else nullcontext(),
-        variables,
-        mock.patch.object(sys, "argv", ["banditto", *arguments]),
-        _caught("stdout", 1) as out,
-        _caught("stderr", 2) as err,
+        tempfile.TemporaryFile() as out,
+        tempfile.TemporaryFile() as err,
     ):
-        try:
-            main(arguments)
-        except SystemExit as stop:
-            code = stop.code
-    assert isinstance(code, int)
-    return Finished(returncode=code, stdout=_content(out), stderr=_content(err))
+        with _sent("stdout", 1, out), _sent("stderr", 2, err):
+            try:
+                run()
+            except SystemExit as stop:
+                code = stop.code
+            except Exception:
+                traceback.print_exc()
+                code = 1
+        assert isinstance(code, int)
+        return Finished(returncode=code, stdout=_content(out), stderr=_content(err))
 
 
 @contextmanager
-def _caught(name: str, number: int) -> Iterator[IO[bytes]]:
-    """Send a stream of this process, and of the processes that it starts, to a file that is returned."""
-    kept = tempfile.TemporaryFile()
+def _sent(name: str, number: int, file: IO[bytes]) -> Iterator[None]:
+    """Send a stream of this process, and of the processes that it starts, to a file."""
     before = os.dup(number)
-    os.dup2(kept.fileno(), number)
+    os.dup2(file.fileno(), number)
     try:
-        with (
-            os.fdopen(os.dup(number), "w", encoding="utf-8") as stream,
-            mock.patch.object(sys, name, stream),
-        ):
-            yield kept
+        with os.fdopen(os.dup(number), "w", encoding="utf-8") as stream, mock.patch.object(sys, name, stream):
+            yield
     finally:
         os.dup2(before, number)
         os.close(before)
 
 
-def _content(file: Any) -> str:
-    with file:
-        file.seek(0)
-        return str(file.read().decode("utf-8"))
+def _content(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode("utf-8")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 import tomllib
 from decimal import Decimal
 from functools import partial
@@ -28,6 +27,7 @@ from banditto.policies import baselines
 from banditto.policies.shared import confidence
 from banditto.problems import environments
 from docs import ideas
+from tests.commands import banditto, python
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -100,8 +100,7 @@ def test_links_and_pictures_lead_somewhere(page: Path) -> None:
 def test_python_examples_run(page: Path, tmp_path: Path) -> None:
     """Elsewhere, so that what an example writes is not left here."""
     for code in re.findall(r"```python\n(.*?)```", text_of(page), flags=re.DOTALL):
-        command = [sys.executable, "-W", "error", "-c", code]
-        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120, cwd=tmp_path)
+        done = python(code, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
 
 
@@ -128,9 +127,7 @@ def test_command_lines_run(name: str, tmp_path: Path) -> None:
     for line in lines:
         # studies are named from the root; what is written goes elsewhere
         words = [str(ROOT / word) if word.startswith("examples/") else word for word in line.split()]
-        done = subprocess.run(
-            [sys.executable, "-m", *words], cwd=tmp_path, capture_output=True, timeout=120, check=False
-        )
+        done = banditto(*words[1:], cwd=tmp_path)
         assert done.returncode in (0, 3), line
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -23,6 +21,8 @@ from banditto.engine.run import run_of
 from banditto.problems.environment import Environment
 from banditto.testing.environment_contract import MACHINE_CHECKS
 from banditto.testing.policy_contract import play
+from tests.commands import banditto
+from tests.lazily import Lazily
 
 MEANS = [0.9, 0.85, 0.8, 0.75, 0.7]
 
@@ -45,17 +45,22 @@ def gpu() -> Machine:
     return machine_of("cupy")
 
 
-def policies() -> list[Any]:
+POLICIES: Lazily[Any] = Lazily(
+    {
+        "random-threshold": lambda: bd.RandomThreshold(arms=5, horizon=10**8, rho=0.2),
+        "random-threshold, paper": lambda: bd.RandomThreshold(arms=5, horizon=10**8, rho=0.5, constants="paper"),
+        "mean-rounding": lambda: bd.MeanRounding(arms=5, horizon=10**9, rho=0.3),
+        "certified-elimination": lambda: bd.CertifiedElimination(arms=5, horizon=10**6, rho=0.1),
+        "explore-then-commit": lambda: bd.ExploreThenCommit(arms=5, horizon=10**6, rho=0.1, gap=0.05),
+        "batched-elimination": lambda: bd.BatchedElimination(arms=5, horizon=10**6),
+    }
+)
+
+
+def policy_of(name: str) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ShortHorizonWarning)
-        return [
-            bd.RandomThreshold(arms=5, horizon=10**8, rho=0.2),
-            bd.RandomThreshold(arms=5, horizon=10**8, rho=0.5, constants="paper"),
-            bd.MeanRounding(arms=5, horizon=10**9, rho=0.3),
-            bd.CertifiedElimination(arms=5, horizon=10**6, rho=0.1),
-            bd.ExploreThenCommit(arms=5, horizon=10**6, rho=0.1, gap=0.05),
-            bd.BatchedElimination(arms=5, horizon=10**6),
-        ]
+        return POLICIES[name]
 
 
 # -- anywhere --------------------------------------------------------------------------------------------------------
@@ -64,13 +69,13 @@ def policies() -> list[Any]:
 @without_cupy
 def test_without_cupy_the_error_says_how_to_install_it() -> None:
     with pytest.raises(InvalidArgument, match=r"^backend: got cupy, allowed: numpy, or CuPy installed: pip install"):
-        bd.certify(policies()[0], bd.Bernoulli(MEANS), pairs=10, backend="cupy")
+        bd.certify(policy_of("random-threshold"), bd.Bernoulli(MEANS), pairs=10, backend="cupy")
 
 
 @without_cupy
 def test_the_command_line_says_so_too() -> None:
     words = ["certify", "random-threshold", "--means", "0.9,0.5", "--horizon", "1e6", "--rho", "0.2", "--gpu"]
-    done = subprocess.run([sys.executable, "-m", "banditto", *words], capture_output=True, text=True, check=False)
+    done = banditto(*words)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("banditto: error: --gpu: got cupy, allowed: numpy, or CuPy installed: pip install")
     assert done.stderr.count("\n") == 1
@@ -79,7 +84,7 @@ def test_the_command_line_says_so_too() -> None:
 def test_backends_are_checked_before_anything_is_run() -> None:
     name: Any = "torch"
     with pytest.raises(InvalidArgument, match="^backend: got torch, allowed: 'numpy' or 'cupy'"):
-        bd.certify(policies()[0], bd.Bernoulli(MEANS), pairs=10, backend=name)
+        bd.certify(policy_of("random-threshold"), bd.Bernoulli(MEANS), pairs=10, backend=name)
     with pytest.raises(InvalidArgument, match="^policy: got ucb1, allowed: a policy that works in batches"):
         bd.certify(bd.UCB1(), bd.Bernoulli(MEANS), pairs=10, horizon=100, rho=0.1, backend="cupy")
     with pytest.raises(InvalidArgument, match="^environment: got beta, allowed: bernoulli, gaussian or discrete"):
@@ -129,8 +134,9 @@ def test_environment_contract(gpu: Machine, world: Environment, check: Callable[
 
 
 @needs_gpu
-@pytest.mark.parametrize("policy", policies(), ids=lambda policy: f"{policy.name}-{policy.horizon}")
-def test_decisions_are_the_same(gpu: Machine, policy: Any) -> None:
+@pytest.mark.parametrize("name", POLICIES)
+def test_decisions_are_the_same(gpu: Machine, name: str) -> None:
+    policy = policy_of(name)
     here, _ = play(policy, Coins(1, count=2000))
     there, _ = play(policy, gpu.coins(1, 0, 2000), convert=gpu.arrays.asarray, back=gpu.host)
     assert len(here) == len(there)
@@ -138,10 +144,11 @@ def test_decisions_are_the_same(gpu: Machine, policy: Any) -> None:
 
 
 @needs_gpu
-@pytest.mark.parametrize("policy", policies(), ids=lambda policy: f"{policy.name}-{policy.horizon}")
+@pytest.mark.parametrize("name", POLICIES)
 @pytest.mark.parametrize("world", [bd.Bernoulli(MEANS), bd.Discrete.from_means(MEANS)], ids=lambda world: world.name)
-def test_agreement_and_regret_are_consistent(policy: Any, world: Environment) -> None:
+def test_agreement_and_regret_are_consistent(name: str, world: Environment) -> None:
     """Two-sample comparisons at 5.5 standard errors (4e-8 each): 200,000 pairs there, 40,000 here."""
+    policy = policy_of(name)
     there = run_pairs(run_of(policy, world, seed=3, noise_seed=None, horizon=None, backend="cupy"), 200_000).counts
     here = run_pairs(run_of(policy, world, seed=3, noise_seed=None, horizon=None), 40_000).counts
     together = (here.mismatches + there.mismatches) / (here.pairs + there.pairs)

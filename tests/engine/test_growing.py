@@ -27,6 +27,7 @@ from banditto.engine.player import player_of
 from banditto.engine.run import PAIRS_PER_BLOCK, run_of
 from banditto.numbers.confidence_sequence import ConfidenceSequence
 from banditto.numbers.intervals import clopper_pearson
+from tests.commands import banditto
 
 POLICY = bd.RandomThreshold(arms=2, horizon=10**6, rho=0.1)
 WORLD = bd.Bernoulli([0.5, 0.58])
@@ -468,12 +469,6 @@ def test_a_report_of_results_that_grew(
 # -- the command line ------------------------------------------------------------------------------------------------
 
 CERTIFY = [*("certify", "random-threshold", "--means", "0.5,0.58", "--horizon", "1e6", "--rho", "0.1", "--seed", "3")]
-
-
-def banditto(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "banditto", *arguments], capture_output=True, text=True, timeout=120, check=False
-    )
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")

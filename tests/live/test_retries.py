@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -121,7 +121,7 @@ def test_a_server_whose_transactions_are_of_another_kind(server: PostgresServer,
     engine.dispose()
 
 
-def test_the_time_of_a_step_is_after_the_wait_for_others(store_url: str) -> None:
+def test_the_time_of_a_step_is_after_the_wait_for_others(store_url: str, request: pytest.FixtureRequest) -> None:
     """Otherwise the log of several writers would go back in time."""
     engine = engine_of(store_url)
     with Experiment.create(store_url, "cta", small()) as experiment, ThreadPoolExecutor(1) as pool:
@@ -130,7 +130,10 @@ def test_the_time_of_a_step_is_after_the_wait_for_others(store_url: str) -> None
             with connection.begin():
                 connection.execute(EXPERIMENTS.update().values(software="another"))
                 asked = pool.submit(experiment.ask)
-                time.sleep(0.3)
+                if store_url.startswith("postgresql"):
+                    waits_for_a_lock(request.getfixturevalue("server"))
+                else:  # which does not tell who waits
+                    assert wait([asked], timeout=0.3).done == set()
                 released = now()
         asked.result(timeout=20)
         assert experiment.pending()[0].issued > released
@@ -165,11 +168,12 @@ def test_what_is_committed_to_sqlite_is_on_disk(tmp_path: Path) -> None:
 def waits_for_a_lock(server: PostgresServer) -> None:
     """Until somebody does."""
     engine = engine_of(server.url)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 600
     query = sql.text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
-    while time.monotonic() < deadline:
+    while True:
         with engine.begin() as connection:
             if connection.execute(query).scalar():
                 break
+        assert time.monotonic() < deadline, "nobody waits for a lock"
         time.sleep(0.02)
     engine.dispose()

@@ -2,9 +2,10 @@
 
     python -m tests.live.workers URL FOLDER WORKERS SECONDS KILLS SEED
 
-With KILLS = 0 the workers ask and tell for SECONDS. Otherwise one of them at a time is killed with SIGKILL at a random
+With KILLS = 0 the workers ask and tell for SECONDS, and longer on a busy machine: until they have asked ASKS_PER_SECOND
+times as often and each of them has told a reward. Otherwise one of them at a time is killed with SIGKILL at a random
 moment and another takes its place, until there were KILLS. A worker writes a line to FOLDER/SLOT.log after each answer:
-what is there was acknowledged.
+what is there was acknowledged. It goes on until there is a file FOLDER/stop.
 """
 
 from __future__ import annotations
@@ -24,13 +25,14 @@ from banditto.live.experiment import Experiment
 from tests.live.worlds import hashed_reward, place
 
 NAME = "cta"
+ASKS_PER_SECOND = 20  # so many that writers meet all the time
 
 
 class Worker:
     """One process's life: go on where the one before it in the same slot was cut off."""
 
-    def __init__(self, url: str, path: Path, until: float) -> None:
-        self._until = until
+    def __init__(self, url: str, path: Path) -> None:
+        self._stop = path.parent / "stop"
         before = path.read_bytes().decode().splitlines() if path.exists() else []
         self._request = sum(line.startswith("ask ") for line in before)  # the next one; sent again if it was lost
         self._slot = path.stem
@@ -42,7 +44,7 @@ class Worker:
 
     def run(self) -> None:
         turn = 0
-        while time.monotonic() < self._until:
+        while not self._stop.exists():
             turn += 1
             request = f"{self._slot}/{self._request}"
             answer = self._experiment.ask(1 + self._request % 3, request)
@@ -77,14 +79,14 @@ class Worker:
         self.acknowledged(f"tell {ticket} {answer}")
 
 
-def fork(url: str, path: Path, until: float) -> int:
+def fork(url: str, path: Path) -> int:
     """A new worker; errors are a line of its log."""
     process = os.fork()
     if process:
         return process
     code = 1
     try:
-        worker = Worker(url, path, until)
+        worker = Worker(url, path)
         try:
             worker.run()
             code = 0
@@ -97,21 +99,33 @@ def fork(url: str, path: Path, until: float) -> int:
         os._exit(code)
 
 
+def have_met(paths: list[Path], asks: int) -> bool:
+    """Whether each worker has told a reward and all together have asked so often; an error is enough as well."""
+    logs = [path.read_text() if path.exists() else "" for path in paths]
+    if any("error " in log for log in logs):
+        return True
+    return all("tell " in log for log in logs) and sum(log.count("ask ") for log in logs) > asks
+
+
 def main(url: str, folder: Path, workers: int, seconds: float, kills: int, seed: int) -> None:
     store.FIRST_SECONDS = store.BUSY_SECONDS  # a new worker may come while a slow server starts
     generator = np.random.default_rng(seed)
     until = time.monotonic() + seconds
     paths = [folder / f"{slot}.log" for slot in range(workers)]
-    running = [fork(url, path, until) for path in paths]
+    running = [fork(url, path) for path in paths]
     for _ in range(kills):
         time.sleep(float(generator.uniform(0.0, 0.12)))
         slot = int(generator.integers(workers))
         os.kill(running[slot], signal.SIGKILL)
         os.waitpid(running[slot], 0)
-        running[slot] = fork(url, paths[slot], until)
+        running[slot] = fork(url, paths[slot])
     if kills:
         for process in running:
             os.kill(process, signal.SIGKILL)
+    else:
+        while time.monotonic() < until or not have_met(paths, ASKS_PER_SECOND * int(seconds)):
+            time.sleep(0.1)
+        (folder / "stop").touch()
     for process in running:
         with contextlib.suppress(ChildProcessError):
             os.waitpid(process, 0)

@@ -88,7 +88,7 @@ def test_rows_are_read_once_and_in_order() -> None:
 
 
 def test_a_dry_stream_says_which_arm_what_was_asked_and_what_is_left() -> None:
-    policy = POLICIES[0]
+    policy = POLICIES["certified-elimination"]
     found = bd.replay(policy, coin_log((2000, 150, 2000), (0.8, 0.4, 0.5)))
     first, second = (batch.pulls[1] for batch in found.batches[:2])
     assert first <= 150 < first + second
@@ -106,7 +106,7 @@ def test_a_dry_stream_says_which_arm_what_was_asked_and_what_is_left() -> None:
 
 
 def test_the_last_batch_and_the_last_round_need_no_rows() -> None:
-    policy = POLICIES[2]
+    policy = POLICIES["explore-then-commit"]
     log = coin_log((policy.pulls, policy.pulls + 7, policy.pulls), (0.2, 0.9, 0.2))
     found = bd.replay(policy, log)
     assert found.finished
@@ -125,7 +125,7 @@ def test_the_last_batch_and_the_last_round_need_no_rows() -> None:
 
 def test_two_labs_on_two_halves() -> None:
     log = coin_log((4000, 4000, 4000), (0.9, 0.2, 0.3))
-    one, two = (bd.replay(POLICIES[2], half) for half in log.split())
+    one, two = (bd.replay(POLICIES["explore-then-commit"], half) for half in log.split())
     assert one.against(two) == (20_000, None)
     assert one.digest == two.digest
     first, second = (bd.replay(bd.UCB1(), half, horizon=log.rows) for half in log.split())
@@ -153,8 +153,8 @@ def test_a_cut_replay_is_compared_as_far_as_both_go() -> None:
     ("policy", "options", "said"),
     [
         (bd.CertifiedElimination(arms=2, horizon=10**5, rho=0.3), {}, "^environment: got 3 arms, allowed: 2 arms"),
-        (POLICIES[0], {"horizon": 50}, "^horizon: got 50, allowed: 20000"),
-        (POLICIES[0], {"seed": -1}, "^seed: got -1"),
+        (POLICIES["certified-elimination"], {"horizon": 50}, "^horizon: got 50, allowed: 20000"),
+        (POLICIES["certified-elimination"], {"seed": -1}, "^seed: got -1"),
         (bd.UCB1(), {"horizon": 2}, "^horizon: got 2"),
         (bd.UCB1, {}, "^policy: got"),
         (bd.LinearThreshold(actions=[[1, 0], [0, 1], [0.6, 0.6]], horizon=10**5, rho=0.3), {}, "a linear environment"),

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -27,6 +25,7 @@ from banditto.paper import claims, definition
 from banditto.paper.claims import AtLeast, AtMost, Claim, Measured, Near, Row, Untestable
 from banditto.paper.measuring import Point, differing, exponent, power_law
 from banditto.report.paper_report import _section_title, reproduction_files
+from tests.commands import banditto
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -345,15 +344,16 @@ def test_the_report() -> None:
 
 def test_the_command(tmp_path: Path) -> None:
     name = "definition-1-explore-then-commit"
-    arguments = [sys.executable, "-m", "banditto", "reproduce", "--quick", "--only", name, "--out", str(tmp_path)]
+    arguments = ["reproduce", "--quick", "--only", name, "--out", str(tmp_path)]
     (tmp_path / "figures").mkdir()
     stale = tmp_path / "figures" / f"{name}.png"
     stale.write_text("of an earlier run")
-    done = subprocess.run(arguments, capture_output=True, text=True, check=True)
+    done = banditto(*arguments)
+    assert done.returncode == 0
     assert "1 claims: 1 agree" in done.stdout
     assert done.stderr.startswith("banditto: 1 claim, about ")
     assert not stale.exists()
     assert (tmp_path / "report.html").stat().st_size > 1000
-    done = subprocess.run([*arguments, "--json"], capture_output=True, text=True, check=True)
-    assert done.stderr == ""
+    done = banditto(*arguments, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
     assert [row["name"] for row in json.loads(done.stdout)["claims"]] == [name]
