@@ -1,4 +1,4 @@
-"""Commands and scripts, run in this process, as Python takes a second to start another; some need one, to be stopped."""
+"""Commands and scripts, run in this process, as Python takes a second to start; real processes for what needs one."""
 
 from __future__ import annotations
 

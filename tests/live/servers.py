@@ -90,9 +90,11 @@ def _schema(url: str) -> str:
 
 @contextmanager
 def new_store(kind: str, folder: Path, server: PostgresServer | None) -> Iterator[str]:
-    """The URL of an empty store."""
+    """The URL of an empty store; SQLite's is in memory where the system has a folder for it: nobody cuts the power."""
+    memory = Path("/dev/shm")
     if kind == "sqlite":
-        yield f"sqlite:///{folder}/{uuid.uuid4().hex[:8]}.db"
+        with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else folder, prefix="banditto-") as place:
+            yield f"sqlite:///{place}/{uuid.uuid4().hex[:8]}.db"
     else:
         assert server is not None
         yield server.new_schema()

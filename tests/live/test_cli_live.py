@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -46,15 +47,19 @@ TOTALS = {
 Run = Callable[..., tuple[int, str, str]]
 
 
+@cache
+def plan() -> str:
+    policy = bd.CertifiedElimination(arms=2, horizon=2_000, rho=0.3)
+    return bd.protocol_of(policy, seed=7, arms=2, horizon=2_000, rho=0.3).to_toml()
+
+
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
     """The command line in an empty folder that has a plan; returns exit code, stdout and stderr."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("BANDITTO_STORE", raising=False)
-    policy = bd.CertifiedElimination(arms=2, horizon=2_000, rho=0.3)
-    protocol = policy.protocol(seed=7)
-    Path("plan.toml").write_text(protocol.to_toml())
-    Path("short.toml").write_text(protocol.to_toml().replace("horizon = 2000", "horizon = 20"))
+    Path("plan.toml").write_text(plan())
+    Path("short.toml").write_text(plan().replace("horizon = 2000", "horizon = 20"))
     for name, lines in REWARDS.items():
         Path(f"{name}.csv").write_text(lines)
     os.mkfifo("pipe.html")  # as a device: it can be written to, and must not be replaced

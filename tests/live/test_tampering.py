@@ -1,6 +1,7 @@
 """Whatever is changed in a store, `verify` finds it; what only a receipt can find is said here too.
 
-Each kind of change is tried on 200 random places. A change is made inside a transaction, looked at, and rolled back.
+Each kind of change is tried on 40 random places, on 200 in `make check-long`. A change is made inside a transaction,
+looked at, and rolled back.
 Places are drawn with fixed seeds, so that the tests cannot fail by chance.
 """
 
@@ -25,14 +26,15 @@ from banditto.report.audit import audit_page
 from tests.live.servers import KINDS, PostgresServer, new_store
 from tests.live.worlds import hashed_reward, place, small
 
-PLACES = 200
+PLACES, MANY_PLACES = 40, 200
 KEY = ("batch", "position", "attempt")
 
 
 class Bench:
     """A store with the log of one experiment in the middle of its second batch, and a second experiment beside it."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, places: int) -> None:
+        self.places = places
         with Experiment.create(url, "cta", small()) as experiment:
             play(experiment)
         with Experiment.create(url, "beside", small()) as other:
@@ -101,11 +103,18 @@ def play(experiment: Experiment) -> None:
     experiment.ask(2)
 
 
-@pytest.fixture(scope="module", params=KINDS)
+BENCHES = [
+    *(pytest.param((kind, PLACES), id=kind) for kind in KINDS),
+    *(pytest.param((kind, MANY_PLACES), id=f"{kind}, many", marks=pytest.mark.long) for kind in KINDS),
+]
+
+
+@pytest.fixture(scope="module", params=BENCHES)
 def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    server: PostgresServer | None = request.getfixturevalue("server") if request.param == "postgresql" else None
-    with new_store(request.param, tmp_path_factory.mktemp("tampering"), server) as url:
-        made = Bench(url)
+    kind, places = request.param
+    server: PostgresServer | None = request.getfixturevalue("server") if kind == "postgresql" else None
+    with new_store(kind, tmp_path_factory.mktemp("tampering"), server) as url:
+        made = Bench(url, places)
         yield made
         made.engine.dispose()
 
@@ -156,7 +165,7 @@ def test_one_byte_of_an_event(bench: Bench) -> None:
     events = bench.rows(EVENTS)
     taken = {row["number"] for row in events} | {1, 2, 3}  # a number or the other experiment's that is taken already
     done = 0
-    while done < 3 * PLACES:
+    while done < 3 * bench.places:
         column = str(generator.choice(["number", "kind", "time", "body", "hash", "experiment"]))
         row = events[int(generator.integers(len(events)))]
         value = 2 if column == "experiment" else another(bench, row[column], generator)
@@ -171,7 +180,7 @@ def test_one_byte_of_an_event(bench: Bench) -> None:
 def test_a_deleted_event_also_the_last_one(bench: Bench) -> None:
     generator = np.random.default_rng(2)
     events = [row["number"] for row in bench.rows(EVENTS)]
-    for trial in range(PLACES):
+    for trial in range(bench.places):
         number = events[-1] if trial % 10 == 0 else int(generator.choice(events))
         gone = EVENTS.delete().where(EVENTS.c.experiment == 1, EVENTS.c.number == number)
         found(bench, executing(gone), number)
@@ -180,7 +189,7 @@ def test_a_deleted_event_also_the_last_one(bench: Bench) -> None:
 def test_two_events_that_change_places(bench: Bench) -> None:
     generator = np.random.default_rng(3)
     events = bench.rows(EVENTS)
-    for trial in range(PLACES):
+    for trial in range(bench.places):
         one, two = sorted(int(k) for k in generator.choice(len(events), 2, replace=False))
         if trial % 2:
             two = min(one + 1, len(events) - 1)
@@ -208,7 +217,7 @@ def test_a_changed_ticket(bench: Bench) -> None:
     tickets = bench.rows(TICKETS)
     keys = {(row["batch"], row["position"], row["attempt"]) for row in tickets}
     done = 0
-    while done < PLACES:
+    while done < bench.places:
         column = str(generator.choice(["batch", "position", "attempt", "arm", "issued", "status", "reward"]))
         row = tickets[int(generator.integers(len(tickets)))]
         value = another(bench, row[column], generator)
@@ -226,7 +235,7 @@ def test_a_changed_ticket(bench: Bench) -> None:
 def test_deleted_and_added_tickets_and_requests(bench: Bench) -> None:
     generator = np.random.default_rng(5)
     tickets, requests = bench.rows(TICKETS), bench.rows(REQUESTS)
-    for _ in range(PLACES // 4):
+    for _ in range(bench.places // 4):
         row = tickets[int(generator.integers(len(tickets)))]
         where = (TICKETS.c.experiment == 1, *(TICKETS.c[name] == row[name] for name in KEY))
         found(bench, executing(TICKETS.delete().where(*where)))
@@ -245,7 +254,7 @@ def test_a_changed_row_of_the_experiment(bench: Bench) -> None:
     generator = np.random.default_rng(6)
     row = next(row for row in bench.rows(EXPERIMENTS) if row["name"] == "cta")
     columns = [column.name for column in EXPERIMENTS.columns]
-    for trial in range(PLACES):
+    for trial in range(bench.places):
         column = columns[trial % len(columns)]
         value = another(bench, row[column], generator)
         if column == "id" and value == 2:
@@ -296,7 +305,7 @@ def test_a_log_written_anew_must_still_be_the_policys(bench: Bench) -> None:
     generator = np.random.default_rng(7)
     numbers = [row["number"] for row in events if row["kind"] in ("ask", "decide", "missing", "late", "tell")]
     done = 0
-    while done < PLACES:
+    while done < bench.places:
         number = int(generator.choice(numbers))
         body = bytearray(events[number - 1]["body"].encode())
         digits = [k for k, byte in enumerate(body) if chr(byte).isdigit() and not inside_text(bytes(body), k)]
