@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup demo test lint check-long bench schemas docs docs-serve docs-tables clean
+.PHONY: setup demo lint quick test units tests check-long bench schemas docs docs-serve docs-tables clean
 
 setup: $(STAMP)
 
@@ -28,7 +28,17 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: lint
+# what one runs while one works; linters and types are checked beside the tests
+quick: setup
+	@$(MAKE) --no-print-directory -j2 lint units
+
+test: setup
+	@$(MAKE) --no-print-directory -j2 lint tests
+
+units: setup
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not long and not slow'
+
+tests: setup
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 check-long: setup

@@ -22,6 +22,8 @@ from banditto.policies import baselines
 from tests.commands import Finished, banditto, interrupted
 from tests.live.bad_commands import BAD as LIVE_BAD
 
+pytestmark = pytest.mark.slow
+
 CERTIFY = ["certify", "random-threshold", "--means", "0.9,0.8,0.7", "--horizon", "1e8", "--rho", "0.1", "--seed", "11"]
 
 

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "add-a-policy.md").read_text(encoding="utf-8")
 # a block runs to a line with as many backticks as it began with

@@ -29,6 +29,8 @@ from banditto.problems import environments
 from docs import ideas
 from tests.commands import banditto, python
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 

@@ -22,6 +22,8 @@ from banditto.report.ribbons import ribbon_figure, save_ribbons
 from banditto.testing import BATCHED_CHECKS
 from tests.commands import python
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DEMO = StudyFile.load(str(EXAMPLES / "demo.toml"))
 

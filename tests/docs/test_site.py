@@ -18,6 +18,8 @@ import pytest
 
 import banditto as bd
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 # what a browser fetches by itself, as opposed to what a reader may click on

@@ -29,6 +29,8 @@ from tests.commands import banditto, interrupted
 from tests.engine.dask_cluster import LocalDask, local_dask
 from tests.lazily import Lazily
 
+pytestmark = pytest.mark.slow
+
 WORLD = bd.Bernoulli([0.5, 0.72, 0.6])
 BATCHED = bd.RandomThreshold(arms=3, horizon=10**7, rho=0.3)
 POINTS = [[1.0, 0.0], [0.6, 0.6], [0.0, 1.0]]

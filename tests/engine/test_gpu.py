@@ -24,6 +24,8 @@ from banditto.testing.policy_contract import play
 from tests.commands import banditto
 from tests.lazily import Lazily
 
+pytestmark = pytest.mark.slow
+
 MEANS = [0.9, 0.85, 0.8, 0.75, 0.7]
 
 

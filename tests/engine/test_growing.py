@@ -29,6 +29,8 @@ from banditto.numbers.confidence_sequence import ConfidenceSequence
 from banditto.numbers.intervals import clopper_pearson
 from tests.commands import banditto
 
+pytestmark = pytest.mark.slow
+
 POLICY = bd.RandomThreshold(arms=2, horizon=10**6, rho=0.1)
 WORLD = bd.Bernoulli([0.5, 0.58])
 ROUNDS: dict[str, Any] = {"horizon": 200, "rho": 0.3}

@@ -16,6 +16,8 @@ import pytest
 from tests.geometry.design_digests import digests
 from tests.measure.test_golden import SIMD
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 GOLDEN: dict[str, str] = json.loads((HERE / "golden_designs.json").read_text())
 VARIANTS = {

@@ -50,7 +50,7 @@ Run = Callable[..., tuple[int, str, str]]
 @cache
 def plan() -> str:
     policy = bd.CertifiedElimination(arms=2, horizon=2_000, rho=0.3)
-    return bd.protocol_of(policy, seed=7, arms=2, horizon=2_000, rho=0.3).to_toml()
+    return policy.protocol(seed=7).to_toml()
 
 
 @pytest.fixture

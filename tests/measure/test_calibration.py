@@ -9,6 +9,8 @@ import pytest
 import banditto as bd
 from banditto.policies.shared.replicable import CALIBRATED
 
+pytestmark = pytest.mark.slow
+
 ANGLES = [[0.9, 0.1], [0.2, 0.8], [-0.6, 0.6]]
 POLICIES: dict[str, Any] = {
     "certified-elimination": lambda: bd.CertifiedElimination(arms=3, horizon=10**5, rho=0.2),

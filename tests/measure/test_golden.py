@@ -17,6 +17,8 @@ from numpy import show_config
 
 from banditto.measure.golden import digests, expected
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 # all that NumPy dispatches on this machine beyond its baseline: no AVX, no fused multiply-add
 SIMD = " ".join(show_config("dicts")["SIMD Extensions"].get("found", []))

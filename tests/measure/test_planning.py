@@ -19,6 +19,8 @@ from banditto.policies import REGISTRY
 from banditto.policies.certified_elimination.ladder_search import Problem, Shape
 from banditto.policies.certified_elimination.named_gap import Aim, best_aim, commit_probability
 
+pytestmark = pytest.mark.slow
+
 
 def question(policy: str | None = None, arms: int = 3, **changes: Any) -> Any:
     known = {"actions": None, "environment": "bernoulli", "resolve": 0.95, "by": 0.5} | changes

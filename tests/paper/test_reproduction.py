@@ -27,6 +27,8 @@ from banditto.paper.measuring import Point, differing, exponent, power_law
 from banditto.report.paper_report import _section_title, reproduction_files
 from tests.commands import banditto
 
+pytestmark = pytest.mark.slow
+
 REPOSITORY = Path(__file__).parents[2]
 
 

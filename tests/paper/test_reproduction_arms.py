@@ -23,6 +23,8 @@ from banditto.paper.claims import Effort, Measured, Row, claim_of, claims
 from banditto.paper.finite_arms import FIRST, GROWING, SECOND, GrowthProblem, algorithm_1, algorithm_2
 from banditto.policies.shared.replicable_mean import RoundedMean, replicable_mean, samples_needed
 
+pytestmark = pytest.mark.slow
+
 QUICK = Effort(True)
 GROUPS = ("warm-up", "proposition-2", "theorem-3", "theorem-4", "printed-algorithm-1", "printed-union-bound")
 DISAGREEING = {

@@ -35,6 +35,8 @@ from banditto.policies.least_squares_rounding.least_squares_rounding import Leas
 from banditto.policies.linear.estimate_rounding import PaperGridRounding, Rounded
 from banditto.policies.linear_threshold.linear_threshold import LinearThreshold
 
+pytestmark = pytest.mark.slow
+
 QUICK = Effort(quick=True)
 MODULES = (
     least_squares,

@@ -27,6 +27,8 @@ from banditto.report.ribbons import OTHERS, arm_colours, ribbon_figure
 from banditto.report.style import LOOKS, drawn_in
 from tests.commands import banditto
 
+pytestmark = pytest.mark.slow
+
 NASTY = "<script>alert(\"x\")</script> & $x$ 'q'"
 
 
