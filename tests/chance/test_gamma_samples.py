@@ -60,6 +60,7 @@ def planted(shape: float, seed: int, count: int, longest: float = math.inf) -> F
     return np.asarray(d * np.maximum(1 + z / math.sqrt(9 * d), 1e-3) ** 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("a", "b"), SHAPES)
 def test_quotients_follow_the_beta_law(a: float, b: float) -> None:
     x, y = gammas(a, b).T
@@ -73,6 +74,7 @@ def test_gamma_draws_and_their_tails(shape: float) -> None:
     assert has_tails(samples, shape)
 
 
+@pytest.mark.slow
 def test_planted_samplers_are_refused() -> None:
     assert not follow_beta(planted(1.0, 1, DRAWS), planted(1.0, 2, DRAWS), 1, 1)
     assert not follow_beta(planted(1.5, 1, DRAWS), planted(2.25, 2, DRAWS), 1.5, 2.25)

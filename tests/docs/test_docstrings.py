@@ -82,6 +82,7 @@ def test_every_name_says_what_it_is(name: str) -> None:
         assert (SOURCE.parent / page).is_file(), page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_show_what_happens(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     done = doctest.testmod(import_module(name))

@@ -68,6 +68,7 @@ class Lazy(Future[T]):
         return super().result(timeout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STUDIES)
 def test_the_same_counts_for_any_workers_and_any_order(name: str) -> None:
     what, pairs = STUDIES[name]
@@ -229,6 +230,7 @@ def test_ctrl_c_keeps_the_finished_blocks() -> None:
     assert outcome.counts.pairs == 2 * PAIRS_PER_BLOCK
 
 
+@pytest.mark.slow
 def test_ctrl_c_with_workers_finishes_what_is_under_way() -> None:
     def stop(done: int, total: int) -> None:
         if done:
@@ -265,6 +267,7 @@ def test_an_interrupt_never_counts_a_block_twice() -> None:
             assert outcome.counts == whole[outcome.counts.pairs // PAIRS_PER_BLOCK - 1]
 
 
+@pytest.mark.slow
 def test_a_script_without_its_guard_is_told_what_to_do(tmp_path: Path) -> None:
     script = tmp_path / "no_guard.py"
     script.write_text(
@@ -283,6 +286,7 @@ def test_a_script_without_its_guard_is_told_what_to_do(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+@pytest.mark.slow
 def test_a_worker_that_dies_is_an_error_of_ours() -> None:
     suicidal: Any = Suicidal()
     with pytest.raises(WorkerError, match="a worker process died"):
@@ -302,6 +306,7 @@ class Suicidal:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+@pytest.mark.slow
 def test_ctrl_c_stops_policies_that_choose_in_every_round() -> None:
     """A real signal, and blocks that are compiled code for nearly all of their time."""
     code = (

@@ -170,6 +170,7 @@ def chances(limits: Limits, rate: float, pairs: int) -> tuple[float, float]:
     return said[0], said[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.3, 0.1, 0.03])
 def test_looking_after_every_pair_is_allowed_exactly(rate: float) -> None:
     """No chance involved: all paths of 200 pairs, weighted with their probabilities."""
@@ -198,6 +199,7 @@ def simulated(bounds: list[tuple[int, int]], looks: list[int], rate: float, path
     return int(below.sum()), int(above.sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", RATES)
 def test_wrong_verdicts_over_a_hundred_thousand_pairs_are_as_rare_as_promised(rate: float) -> None:
     """At the true rate rho, both verdicts are wrong; 20,000 runs of up to 10^5 pairs, looked at 206 times.
@@ -231,6 +233,7 @@ def by_ends(rho: float, rate: float) -> Limits:
     return wrong
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rho", "rate"), [(0.1, 0.02), (0.1, 0.4), (0.01, 0.013), (0.6, 0.5)])
 def test_the_interval_covers_rates_other_than_rho_at_every_look(rho: float, rate: float) -> None:
     """Both ends, 20,000 runs of up to 10^5 pairs. False-failure rate 1e-6 for all cases together; detectable: 3.3%."""
@@ -275,6 +278,7 @@ def average_until_settled(rho: float, rate: float, step: int, looks: int, paths:
     return float(np.mean(settled))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rho", "averages"), [(0.1, (55, 257, 2240, 2450, 107)), (0.01, (566, 2790, 24_600, 28_900, 1210))]
 )

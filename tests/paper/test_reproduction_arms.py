@@ -66,7 +66,7 @@ def costing(make: Make, factor: Callable[[GrowthProblem], float]) -> Make:
     return lambda problem: make(problem._replace(rho=problem.rho / math.sqrt(factor(problem))))
 
 
-@pytest.mark.parametrize("direction", [-1.0, 1.0])
+@pytest.mark.parametrize("direction", [-1.0, pytest.param(1.0, marks=pytest.mark.long)])
 @pytest.mark.parametrize(
     ("name", "measure"),
     [

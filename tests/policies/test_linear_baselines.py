@@ -107,6 +107,7 @@ STEPWISE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", STEPWISE.values(), ids=STEPWISE.keys())
 def test_choices_are_those_of_a_plain_implementation(policy: Any) -> None:
     """Round by round on the same rewards and the same coins, across two stretches in which V is only updated."""
@@ -152,6 +153,7 @@ def test_rounding_errors_do_not_build_up() -> None:
         pulls[arm] += 1
 
 
+@pytest.mark.slow
 def test_memory_lasts_from_chunk_to_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     for kind in (bd.LinUCB, bd.LinThompson):
         policy = made_for(kind, bd.Gaussian(MEANS))
@@ -184,6 +186,7 @@ def test_more_features_than_arms_and_long_runs() -> None:
         assert pulls.max() > 90_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [bd.LinUCB, bd.LinThompson])
 def test_they_are_measured_like_any_baseline(kind: Any) -> None:
     policy = made_for(kind, bd.Bernoulli(BOUNDED_MEANS))

@@ -59,6 +59,7 @@ WORLDS: dict[str, Callable[[np.random.Generator, int], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WORLDS)
 def test_the_plain_loop_chooses_the_same_arms(name: str) -> None:
     generator = np.random.default_rng(20)
@@ -118,6 +119,7 @@ class PlainThompson(bd.Thompson):
         return plain_thompson
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["random", "close", "all 1", "thirds"])
 def test_thompson_samples_from_all_posteriors_in_every_round(name: str) -> None:
     generator = np.random.default_rng(21)

@@ -110,6 +110,7 @@ def test_every_environment_can_be_made_from_means() -> None:
     assert bd.Beta([0.5, 0.2], 4).round_parameters().tolist() == [[2.0, 2.0], [0.8, 3.2]]
 
 
+@pytest.mark.slow
 def test_a_baseline_learns_on_every_environment() -> None:
     """Single rewards in compiled loops: UCB1's regret is far below that of random choice, 0.25 a round."""
     for world in (bd.Beta([0.25, 0.75]), bd.Discrete.from_means([0.25, 0.75]), bd.Gaussian([0.25, 0.75])):
