@@ -61,15 +61,20 @@ def test_the_policies_above_are_of_all_kinds() -> None:
 # -- constants --------------------------------------------------------------------------------------------------------
 
 
-@given(
-    st.integers(2, 40),
-    st.integers(2, 15),
-    st.floats(0.001, 0.95),
-    st.sampled_from(["bounded", "gaussian"]),
-    st.booleans(),
-)
-@settings(max_examples=25)
-def test_the_guarantee_holds_whatever_is_asked(arms: int, digits: int, rho: float, rewards: Any, named: bool) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("examples", [10, pytest.param(25, marks=pytest.mark.long)])
+def test_the_guarantee_holds_whatever_is_asked(examples: int) -> None:
+    asked = given(
+        st.integers(2, 40),
+        st.integers(2, 15),
+        st.floats(0.001, 0.95),
+        st.sampled_from(["bounded", "gaussian"]),
+        st.booleans(),
+    )
+    settings(max_examples=examples)(asked(check_guarantee))()
+
+
+def check_guarantee(arms: int, digits: int, rho: float, rewards: Any, named: bool) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ShortHorizonWarning)
         policy = bd.CertifiedElimination(

@@ -7,6 +7,7 @@ seeds). What each comparison could detect is asserted beside it.
 from __future__ import annotations
 
 import warnings
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,11 @@ FINITE = {
 }
 
 
+def few(name: str) -> list[int]:
+    """Four instances for `make test`, with each dimension and each shape; all twelve of them over the policies."""
+    return [number for number in NUMBERS if (number + list(FINITE).index(name)) % 3 == 0]
+
+
 def made(kind: Any, actions: Any, rewards: str, times: int = 30) -> Policy[Any]:
     """With a horizon of so many times the smallest one at which anything is dropped."""
     known = {"actions": actions, "rho": RHO, "rewards": rewards, "sigma": 0.5 if rewards == "bounded" else 1.0}
@@ -42,6 +48,7 @@ def made(kind: Any, actions: Any, rewards: str, times: int = 30) -> Policy[Any]:
     return policy
 
 
+@cache
 def finite(name: str, number: int) -> World:
     """Thresholds need some batches before they are narrower than the gaps."""
     times = {"linear-threshold": 1000, "certified, thresholds": 10_000_000, "certified, lattice": 1000}.get(name, 30)
@@ -59,16 +66,23 @@ def check(world: World, pairs: int, detectable: float) -> None:
     assert_rate_at_most(certificate.mismatches, pairs, RHO, LEVEL)
 
 
-@pytest.mark.parametrize("number", NUMBERS)
-@pytest.mark.parametrize("name", FINITE)
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        pytest.param(name, number, marks=[] if number in few(name) else pytest.mark.long)
+        for name in FINITE
+        for number in NUMBERS
+    ],
+)
 def test_finitely_many_actions(name: str, number: int) -> None:
     check(finite(name, number), PAIRS, 0.31)
 
 
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", FINITE)
-def test_most_instances_drop_arms(name: str) -> None:
+def test_most_instances_drop_arms(name: str, every: bool) -> None:
     """Nothing would be shown if nothing happened."""
-    shares = [share_dropped(finite(name, number), 64) for number in NUMBERS]
+    shares = [share_dropped(finite(name, number), 64) for number in (NUMBERS if every else few(name))]
     assert sum(share >= 0.5 for share in shares) > len(shares) / 2, shares
 
 
@@ -116,7 +130,7 @@ def test_infinite_sets_are_cut_more_than_once() -> None:
     assert min(counts) >= 2
 
 
-@pytest.mark.parametrize("number", range(10))
+@pytest.mark.parametrize("number", [pytest.param(n, marks=[pytest.mark.long] * (n in (3, 5, 9))) for n in range(10)])
 def test_nets(number: int) -> None:
     dimension = 1 + number % 2
     name = ("ball", "box", "simplex", "polytope", "ball")[number // 2]
