@@ -48,11 +48,17 @@ def test_in_this_process() -> None:
     assert digests() == GOLDEN
 
 
-@pytest.mark.parametrize("name", VARIANTS)
+IN_SHORT = ("two threads", "no SIMD")  # what is farthest from this process
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in IN_SHORT else pytest.mark.long) for name in VARIANTS]
+)
 def test_in_other_processes(name: str) -> None:
     assert in_a_process(VARIANTS[name]) == GOLDEN
 
 
+@pytest.mark.long
 def test_with_blas_plans_would_differ() -> None:
     """The same program with BLAS and LAPACK: other kernels, which other processors choose, give other plans.
 

@@ -220,11 +220,11 @@ def run(url: str, examples: int, steps: int) -> None:
     assert Machine.late > 0
 
 
-@pytest.mark.parametrize("examples", [30, pytest.param(120, marks=pytest.mark.long)])
+@pytest.mark.parametrize("examples", [15, pytest.param(120, marks=pytest.mark.long)])
 def test_any_interleaving_on_sqlite(examples: int, tmp_path: Path) -> None:
     run(f"sqlite:///{tmp_path}/model.db", examples, steps=40)
 
 
-@pytest.mark.parametrize("examples", [10, pytest.param(40, marks=pytest.mark.long)])
+@pytest.mark.parametrize("examples", [6, pytest.param(40, marks=pytest.mark.long)])
 def test_any_interleaving_on_postgresql(examples: int, server: PostgresServer) -> None:
     run(server.new_schema(), examples, steps=40)

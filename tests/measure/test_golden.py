@@ -23,6 +23,8 @@ HERE = Path(__file__).parent
 # all that NumPy dispatches on this machine beyond its baseline: no AVX, no fused multiply-add
 SIMD = " ".join(show_config("dicts")["SIMD Extensions"].get("found", []))
 GOLDEN = expected()
+ONE_THREAD = {"PYTHONHASHSEED": "4711", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+OLD_PROCESSOR = {"OPENBLAS_CORETYPE": "Prescott", "NPY_DISABLE_CPU_FEATURES": SIMD}
 
 
 def test_in_this_process() -> None:
@@ -32,11 +34,18 @@ def test_in_this_process() -> None:
 @pytest.mark.parametrize(
     "variables",
     [
-        pytest.param({"PYTHONHASHSEED": "0"}, marks=pytest.mark.long),
-        {"PYTHONHASHSEED": "4711", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
-        {"OPENBLAS_CORETYPE": "Prescott", "NPY_DISABLE_CPU_FEATURES": SIMD},
-        pytest.param({"OPENBLAS_CORETYPE": "Haswell", "OMP_NUM_THREADS": "2"}, marks=pytest.mark.long),
-        pytest.param({"LC_ALL": "C", "TZ": "Asia/Tokyo"}, marks=pytest.mark.long),
+        # all at once in `make test`, one after the other in `make check-long`
+        {**ONE_THREAD, **OLD_PROCESSOR, "LC_ALL": "C", "TZ": "Asia/Tokyo"},
+        *(
+            pytest.param(alone, marks=pytest.mark.long)
+            for alone in (
+                {"PYTHONHASHSEED": "0"},
+                ONE_THREAD,
+                OLD_PROCESSOR,
+                {"OPENBLAS_CORETYPE": "Haswell", "OMP_NUM_THREADS": "2"},
+                {"LC_ALL": "C", "TZ": "Asia/Tokyo"},
+            )
+        ),
     ],
     ids=lambda variables: "-".join(variables),
 )
