@@ -135,6 +135,7 @@ def own_regret(policy: Any, world: Any, seed: int, horizon: int = HORIZON) -> Fl
 INDEX_POLICIES: list[Any] = [bd.UCB1(), bd.KLUCB(), bd.MOSS(), bd.Thompson(), bd.GaussianThompson()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "policy",
     [
@@ -149,6 +150,7 @@ def test_regret_agrees_with_a_plain_implementation(policy: Any) -> None:
     assert detectable < {"ucb1": 0.04}.get(policy.name, 0.25) * float(np.mean(plain))
 
 
+@pytest.mark.slow
 def test_successive_elimination_agrees_with_a_plain_implementation() -> None:
     # false-failure rate 1e-6; a difference of 6% of the regret would be seen
     own, plain = own_regret(bd.SuccessiveElimination(), bd.Bernoulli(WIDE), 3, WIDE_HORIZON), plain_elimination(4)
@@ -169,6 +171,7 @@ def test_batched_elimination_agrees_with_a_plain_implementation() -> None:
 ORDINARY = [(bd.UCB1(), 300), *((policy, 100) for policy in [*INDEX_POLICIES[1:], bd.SuccessiveElimination()])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("policy", "pairs"), ORDINARY, ids=lambda part: getattr(part, "name", ""))
 def test_ordinary_policies_agree_in_no_pair(policy: Any, pairs: int) -> None:
     certificate = bd.certify(policy, bd.Bernoulli(MEANS), horizon=10**4, rho=0.1, pairs=pairs, seed=1)
