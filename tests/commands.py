@@ -76,7 +76,7 @@ def interrupted(arguments: Sequence[str], shown: str) -> tuple[int, str, str]:
                 os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to all processes
                 asked = True
         os.close(terminal)
-        code = running.wait(timeout=60)
+        code = running.wait(timeout=600)
         assert asked, seen
         return code, _content(out), seen.replace("\r\n", "\n")
 

@@ -275,4 +275,4 @@ def test_every_name_can_be_used_twice() -> None:
 
 def test_importing_is_light() -> None:
     code = "import sys, banditto; assert 'numpy' not in sys.modules; print(len(dir(banditto)))"
-    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=600).returncode == 0

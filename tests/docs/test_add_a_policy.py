@@ -65,7 +65,7 @@ def run(folder: Path, *command: str, where: Path | None = None) -> str:
         env=variables,
         capture_output=True,
         text=True,
-        timeout=300,  # compiled code is made anew in the copy
+        timeout=600,  # compiled code is made anew in the copy
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
@@ -110,7 +110,9 @@ def test_layers_are_kept(copy: Path) -> None:
     command = [sys.executable, "-c", code]
 
     def lint() -> subprocess.CompletedProcess[str]:
-        return subprocess.run(command, cwd=copy, env=variables, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(
+            command, cwd=copy, env=variables, capture_output=True, text=True, timeout=600, check=False
+        )
 
     done = lint()
     assert done.returncode == 0, done.stdout

@@ -99,7 +99,7 @@ PRINTED = {
 
 def in_a_process(path: Path) -> subprocess.CompletedProcess[str]:
     words = [sys.executable, "-W", "error", str(path)]
-    return subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
 
 
 @pytest.fixture(scope="module")

@@ -78,7 +78,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         env=os.environ | nowhere | {"NO_MKDOCS_2_WARNING": "1"},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     said = done.stdout + done.stderr
@@ -160,7 +160,7 @@ def test_formulas_can_be_set(site: Path) -> None:
     )
     script = str(DOCS / "assets" / "katex" / "katex.min.js")
     done = subprocess.run(
-        [node, "-e", program, script], input=_json(formulas), capture_output=True, text=True, timeout=60, check=False
+        [node, "-e", program, script], input=_json(formulas), capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stderr
 

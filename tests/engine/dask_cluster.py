@@ -39,7 +39,7 @@ class LocalDask:
     def client(self) -> Iterator[Any]:
         """To look inside."""
         distributed: Any = import_module("distributed")
-        client = distributed.Client(self.address, timeout=10, set_as_default=False)
+        client = distributed.Client(self.address, timeout=120, set_as_default=False)
         try:
             yield client
         finally:
@@ -55,7 +55,7 @@ class LocalDask:
         for process in (*self.workers, self.scheduler):
             if process.poll() is None:
                 process.send_signal(signal.SIGKILL)
-            process.wait(timeout=30)
+            process.wait(timeout=600)
 
     def _started(self, module: str, options: list[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
         with (self.folder / f"{module}.log").open("ab") as log:
@@ -82,7 +82,7 @@ def local_dask(workers: int, environment: Mapping[str, str] | None = None) -> It
             dask.close()
 
 
-def _wait_for(there: Any, what: str, seconds: float = 60.0) -> None:
+def _wait_for(there: Any, what: str, seconds: float = 600.0) -> None:
     until = time.monotonic() + seconds
     while not there():
         if time.monotonic() > until:

@@ -73,7 +73,7 @@ def scheduler_state(dask_scheduler: Any = None) -> tuple[int, int]:
     return len(dask_scheduler.tasks), sum(prefix.suspicious for prefix in prefixes)
 
 
-def until_true(condition: Callable[[], bool], seconds: float = 120.0) -> None:
+def until_true(condition: Callable[[], bool], seconds: float = 600.0) -> None:
     """Wait for it."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -84,7 +84,7 @@ def until_true(condition: Callable[[], bool], seconds: float = 120.0) -> None:
 def left_over(dask: LocalDask) -> int:
     """Tasks on the cluster once its client is gone."""
     with dask.client() as client:
-        for _ in range(100):
+        for _ in range(1000):
             tasks, _ = client.run_on_scheduler(scheduler_state)
             if not tasks:
                 return 0
@@ -135,10 +135,10 @@ def test_a_worker_that_is_killed_in_mid_run_is_survived(dask: LocalDask) -> None
         job.start()
         until_true(lambda: bool(done) and bool(client.processing([address])[address]))
         victim.send_signal(signal.SIGKILL)
-        assert victim.wait(timeout=30) == -signal.SIGKILL
+        assert victim.wait(timeout=600) == -signal.SIGKILL
         assert 0 < done[-1] < pairs  # in mid-run
         assert outcomes == []
-        job.join(timeout=120)
+        job.join(timeout=600)
         _, after = client.run_on_scheduler(scheduler_state)
         assert len(client.nthreads()) == 1
     assert after > before  # a task was on the worker when it died
@@ -160,14 +160,14 @@ def test_when_all_workers_die_others_are_waited_for(caplog: pytest.LogCaptureFix
         with bd.cluster(dask.address, patience=1.0) as workers:
             future = workers.submit(suicide, study())
             with caplog.at_level(logging.WARNING), pytest.raises(WorkerError, match="no workers were left for 1 sec"):
-                future.result(timeout=60)
+                future.result(timeout=600)
             assert "no workers are left: waiting 1 seconds" in caplog.text
             dask.start_worker()
         with bd.cluster(dask.address) as workers:
             future = workers.submit(suicide, study())
             dask.start_worker()
             with pytest.raises(WorkerError, match="2 workers died one after another"):
-                future.result(timeout=60)
+                future.result(timeout=600)
         with pytest.raises(WorkerError, match="no worker joined tcp://.* within 0.1 seconds"):
             opened(dask.address, patience=0.1)
         assert "waiting for the first one, 0.1 seconds at most" in caplog.text
@@ -178,7 +178,7 @@ def test_when_all_workers_die_others_are_waited_for(caplog: pytest.LogCaptureFix
                 until_true(lambda: any(client.processing().values()))
             dask.scheduler.kill()
             with pytest.raises(WorkerError, match="the cluster's scheduler went away"):
-                future.result(timeout=60)
+                future.result(timeout=600)
 
 
 def opened(address: str, **options: Any) -> None:
@@ -212,18 +212,18 @@ def test_calls_can_be_cancelled_and_errors_come_back(dask: LocalDask, tmp_path: 
         assert not long[0].cancel()  # under way
         assert long[-1].cancel()
         gate.touch()
-        assert long[0].result(timeout=30) is None
+        assert long[0].result(timeout=600) is None
         with pytest.raises(CancelledError):
-            long[-1].result(timeout=30)
+            long[-1].result(timeout=600)
         with pytest.raises(ZeroDivisionError):
-            workers.submit(divmod, 1, 0).result(timeout=30)
+            workers.submit(divmod, 1, 0).result(timeout=600)
         with pytest.raises(InvalidArgument, match="^rho: got 2"):
-            workers.submit(bd.RandomThreshold, arms=2, horizon=10**6, rho=2).result(timeout=30)
+            workers.submit(bd.RandomThreshold, arms=2, horizon=10**6, rho=2).result(timeout=600)
         with pytest.raises(TypeError):
-            workers.submit(id, threading.Lock()).result(timeout=30)
+            workers.submit(id, threading.Lock()).result(timeout=600)
         last = workers.submit(held, tmp_path / "never")
     with pytest.raises(WorkerError, match="closed"):
-        last.result(timeout=30)
+        last.result(timeout=600)
     (tmp_path / "never").touch()
     with pytest.raises(WorkerError, match="closed"):
         workers.submit(len, ())

@@ -279,7 +279,7 @@ def test_a_script_without_its_guard_is_told_what_to_do(tmp_path: Path) -> None:
             """
         )
     )
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode != 0
     assert "if __name__ == '__main__':" in done.stderr.splitlines()[-1]
     assert "WorkerError" in done.stderr.splitlines()[-1]
@@ -325,6 +325,6 @@ def test_ctrl_c_stops_policies_that_choose_in_every_round() -> None:
             if int(line) >= 8:
                 break
         process.send_signal(signal.SIGINT)
-        rest, _ = process.communicate(timeout=60)
+        rest, _ = process.communicate(timeout=600)
     assert rest.splitlines()[-1].startswith("kept ")
     assert rest.endswith("True\n")

@@ -490,7 +490,7 @@ def test_real_interrupts_leave_the_same_counts(tmp_path: Path) -> None:
         while running.poll() is None and not (path.exists() and path.stat().st_size > size + 3000):
             time.sleep(0.01)
         running.send_signal(number)
-        out, err = running.communicate(timeout=60)
+        out, err = running.communicate(timeout=600)
         assert running.returncode == code, err
         if number == signal.SIGINT:
             assert json.loads(out)["interrupted"]

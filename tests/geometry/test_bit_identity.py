@@ -36,7 +36,7 @@ def in_a_process(variables: dict[str, str], *arguments: str) -> dict[str, str]:
         capture_output=True,
         text=True,
         env=os.environ | variables,
-        timeout=300,
+        timeout=600,
         check=True,
     )
     printed: dict[str, str] = json.loads(done.stdout)

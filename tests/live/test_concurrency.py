@@ -62,8 +62,8 @@ def test_threads_may_share_an_experiment(store_url: str) -> None:
         with ThreadPoolExecutor(8) as pool:
             looking = pool.submit(look, 0)
             for done in [pool.submit(work, number) for number in range(7)]:
-                done.result(timeout=100)
-            assert looking.result(timeout=100) > 0
+                done.result(timeout=600)
+            assert looking.result(timeout=600) > 0
         expected = simulated_arms(policy, 7, hashed_reward)
         assert [[arms[batch, slot] for slot in range(len(row))] for batch, row in enumerate(expected, 1)] == expected
     assert verify(store_url, "cta").holds

@@ -323,8 +323,8 @@ def test_a_writer_waits_for_another_program_that_holds_the_file(tmp_path: Path) 
             assert verify(url, "cta").holds  # nor do those who come only now
             asked = thread.submit(experiment.ask, 2)
             assert wait([asked], timeout=0.5).done == set()
-            other.communicate("let go\n", timeout=60)
-            assert len(asked.result(timeout=60)) == 2
+            other.communicate("let go\n", timeout=600)
+            assert len(asked.result(timeout=600)) == 2
 
 
 def test_steps_go_on_after_the_server_was_started_again(server: PostgresServer) -> None:

@@ -101,7 +101,7 @@ def test_a_registration_that_is_still_being_committed_when_it_is_tried_again(ser
             Writing(connection).create(*step)
             again = pool.submit(store.write, lambda tx: tx.create(*step))
             waits_for_a_lock(server)
-        again.result(timeout=20)
+        again.result(timeout=600)
     assert store.read(lambda view: view.names()) == ["cta"]
     store.close()
     engine.dispose()
@@ -117,7 +117,7 @@ def test_a_server_whose_transactions_are_of_another_kind(server: PostgresServer,
             connection.execute(EXPERIMENTS.update().values(software="another"))
             asked = pool.submit(experiment.ask)
             waits_for_a_lock(server)
-        assert asked.result(timeout=20)[0].id == "1-1"
+        assert asked.result(timeout=600)[0].id == "1-1"
     engine.dispose()
 
 
@@ -135,7 +135,7 @@ def test_the_time_of_a_step_is_after_the_wait_for_others(store_url: str, request
                 else:  # which does not tell who waits
                     assert wait([asked], timeout=0.3).done == set()
                 released = now()
-        asked.result(timeout=20)
+        asked.result(timeout=600)
         assert experiment.pending()[0].issued > released
     engine.dispose()
 

@@ -55,7 +55,7 @@ def test_in_other_processes(variables: dict[str, str]) -> None:
         capture_output=True,
         text=True,
         env=os.environ | variables,
-        timeout=120,
+        timeout=600,
         check=True,
     )
     assert json.loads(done.stdout) == GOLDEN
