@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 
 import banditto as bd
-from banditto.core.protocol import WithProtocol
 
 
 @dataclass(frozen=True)
-class Commit(WithProtocol):
+class Commit:
     cell: float
     name, decision_version, arms, horizon, pulls, rest = "commit", 1, 3, 1_000_000, 10_000, 970_000
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from banditto import policies
 from banditto.core.errors import InvalidArgument
-from banditto.core.protocol import Protocol
+from banditto.core.protocol import Protocol, WithProtocol
 from banditto.core.registry import Earlier, Entry
 from banditto.core.rewards import RewardKind, Rewards
 from banditto.policies import baselines
@@ -62,9 +62,9 @@ def rewards_of(policy: AnyPolicy, kind: RewardKind | None = None) -> Rewards:
 def protocol_on(policy: AnyPolicy, *, seed: int, arms: int, horizon: int, rho: float) -> Protocol:
     """Write the protocol of a policy on a problem; only what the policy lacks is taken from the problem."""
     known: dict[str, Any] = {"arms": arms, "horizon": horizon, "rho": rho}
-    written = policy.protocol(
-        seed=seed, **{name: value for name, value in known.items() if getattr(policy, name, None) is None}
-    )
+    missing = {name: value for name, value in known.items() if getattr(policy, name, None) is None}
+    kind: Any = type(policy) if hasattr(policy, "protocol") else WithProtocol  # a user's own class need not inherit
+    written: Protocol = kind.protocol(policy, seed=seed, **missing)
     return replace(written, arms=arms)  # the arms of a net are not those of the set
 
 

@@ -179,10 +179,7 @@ class Description:
 
 
 class Configured(Protocol):
-    """What every policy has: a name, settings, a protocol, and a version that rises when its decisions change.
-
-    `protocol` comes with `banditto.core.protocol.WithProtocol`, from which a policy inherits.
-    """
+    """What every policy has: a name, settings, and a version that rises when its decisions change."""
 
     @property
     def name(self) -> str:
@@ -197,11 +194,6 @@ class Configured(Protocol):
 
     def resolved(self) -> Mapping[str, Plain]:
         """The constants that decide, as integers and exact fractions."""
-
-    def protocol(
-        self, *, seed: int, arms: int | None = None, horizon: int | None = None, rho: float | None = None
-    ) -> WrittenProtocol:
-        """What a second lab needs to decide alike; arms, horizon and rho are given where the policy has none."""
 
     def check_rewards(self, rewards: Rewards, means: Sequence[float] = ()) -> None:
         """Raise `InvalidArgument` for rewards, or means, that the policy was not made for."""
@@ -236,6 +228,9 @@ class Policy(BatchedPolicy[S], Protocol[S]):
     @property
     def rho(self) -> float:
         """The largest allowed probability that two executions differ."""
+
+    def protocol(self, *, seed: int) -> WrittenProtocol:
+        """What a second lab needs to decide alike; `Replicable` has it for all that inherit."""
 
     def guarantee(self) -> Guarantee:
         """The proof, evaluated."""
