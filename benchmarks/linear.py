@@ -21,7 +21,7 @@ import numpy as np
 import banditto as bd
 from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
-from banditto.policies.least_squares_rounding.accuracies import RoundingBatch, RoundingPlan
+from banditto.policies.least_squares_rounding.accuracies import RoundingBatch, RoundingSchedule
 from benchmarks.measure import line, quick_asked
 
 PAIRS = 256
@@ -52,7 +52,7 @@ def batches(dimension: int) -> list[Batch]:
     """Three batches of one execution: what each costs before its first pull."""
     actions = polytope(dimension)
     rho = 0.2 / len(EPSILONS)
-    schedule = RoundingPlan(tuple(RoundingBatch(e, rho) for e in EPSILONS), math.log(3e14))
+    schedule = RoundingSchedule(tuple(RoundingBatch(e, rho) for e in EPSILONS), math.log(3e14))
     policy = bd.LeastSquaresRounding(actions=actions, horizon=10**14, rho=0.2, schedule=schedule)
     theta = np.random.default_rng([9, dimension]).standard_normal(dimension)
     theta *= 0.45 / np.linalg.norm(theta)

@@ -57,7 +57,9 @@ SIGNATURES = {
     ),
     "Ball": "(*, dimension: 'int', radius: 'float' = 1.0, cuts: 'tuple[HalfSpace, ...]' = ()) -> None",
     "Box": "(*, low: 'tuple[float, ...]', high: 'tuple[float, ...]') -> None",
-    "FiniteActions": "(actions: 'Any', *, normalise: 'bool' = False) -> 'None'",
+    "FiniteActions": (
+        "(actions: 'Any', *, normalise: 'bool' = False, arms: 'tuple[int, ...] | None' = None) -> 'None'"
+    ),
     "Polytope": "(*, rows: 'Sequence[Sequence[float]] | FloatArray', bounds: 'Iterable[Real]') -> 'None'",
     "Simplex": "(*, dimension: 'int') -> None",
     "g_optimal_design": (

@@ -14,7 +14,7 @@ from banditto.core.arrays import FloatArray
 from banditto.geometry.actions.canonical import canonical
 from banditto.geometry.design import core_sets
 from banditto.geometry.design.design_result import counts_of
-from banditto.geometry.design.frank_wolfe import Weights
+from banditto.geometry.design.frank_wolfe import DesignWeights
 from banditto.geometry.design.whitening import Whitening
 from tests.geometry.design_digests import coins
 from tests.geometry.oracles import d_optimal
@@ -239,7 +239,7 @@ def test_an_accuracy_that_cannot_be_reached_is_said() -> None:
     span = core_sets.spanning_points(points, 1.0)
     weights = np.zeros(200)
     weights[span.chosen] = 1 / 8
-    state = Weights.on(points, weights)
+    state = DesignWeights.on(points, weights)
     assert not state.improve(8.001, most_steps=1)
     assert Whitening.of(points[:, span.chosen], [1] * 8).largest(points) > 8.001
 

@@ -16,7 +16,7 @@ from banditto.measure.plan.plans import asked
 from banditto.measure.plan.rehearsal import rehearse
 from banditto.measure.plan.trial_plan import price_curves
 from banditto.policies import REGISTRY
-from banditto.policies.certified_elimination.ladder_search import Problem, Shape
+from banditto.policies.certified_elimination.ladder_search import LadderProblem, Shape
 from banditto.policies.certified_elimination.named_gap import Aim, best_aim, commit_probability
 
 pytestmark = pytest.mark.slow
@@ -245,7 +245,7 @@ def test_commit_probability_against_simulation() -> None:
 
 
 def test_aims_are_certified_and_spend_what_they_say() -> None:
-    problem = Problem(4, 10**6, 0.2, Rewards("bounded", 0.5), 0.1)
+    problem = LadderProblem(4, 10**6, 0.2, Rewards("bounded", 0.5), 0.1)
     aim = Aim(0.1, 0.95, 0.5)
     policy = bd.CertifiedElimination.planned(aim, arms=4, horizon=10**6, rho=0.2)
     assert policy.guarantee().holds

@@ -30,7 +30,7 @@ from banditto.paper import (
 )
 from banditto.paper.claims import Claim, Effort, Measured, Row, Untestable
 from banditto.paper.linear_instances import cube
-from banditto.policies.least_squares_rounding.accuracies import RoundingPlan, RoundingProblem
+from banditto.policies.least_squares_rounding.accuracies import RoundingProblem, RoundingSchedule
 from banditto.policies.least_squares_rounding.least_squares_rounding import LeastSquaresRounding
 from banditto.policies.linear.estimate_rounding import PaperGridRounding, Rounded
 from banditto.policies.linear_threshold.linear_threshold import LinearThreshold
@@ -122,7 +122,7 @@ def test_algorithm_4_with_pulls_that_grow_otherwise_with_rho(sign: float) -> Non
     def planted(**known: Any) -> LeastSquaresRounding:
         factor = known["rho"] ** (sign * detectable(name))
 
-        def plan(problem: RoundingProblem) -> RoundingPlan:
+        def plan(problem: RoundingProblem) -> RoundingSchedule:
             paper = problem.paper()
             return paper._replace(batches=tuple(batch._replace(rho=batch.rho * factor) for batch in paper.batches))
 

@@ -102,7 +102,7 @@ def test_tiny_rhos(arms: int, horizon: int, rho: float) -> None:
 
 
 def test_the_search_is_deterministic_and_cached() -> None:
-    problem = ladder_search.Problem(7, 10**7, 0.15, BOUNDED, None)
+    problem = ladder_search.LadderProblem(7, 10**7, 0.15, BOUNDED, None)
     first = ladder_search.best_design(problem)
     hits = ladder_search.best_design.cache_info().hits
     assert ladder_search.best_design(problem) is first
@@ -127,7 +127,7 @@ def test_cuts_can_be_recomputed_by_hand() -> None:
     """K = 2, T = 10^6, rho = 0.1: l = R + a w, R = sqrt(log(N T)/m), w = M E/share, E = sqrt(2/(pi m))."""
     policy = bd.CertifiedElimination(arms=2, horizon=10**6, rho=0.1)
     plan = policy.schedule
-    design = ladder_search.best_design(ladder_search.Problem(2, 10**6, 0.1, BOUNDED, None))
+    design = ladder_search.best_design(ladder_search.LadderProblem(2, 10**6, 0.1, BOUNDED, None))
     number = len(plan.batches)
     share = (0.1 - 2e-6) * design.commit_share / 1000
     multiples = set()
@@ -153,7 +153,7 @@ def test_a_description_says_how_to_recompute_every_cut() -> None:
 
 
 def test_windows_are_the_narrowest_that_the_proof_allows() -> None:
-    problem = ladder_search.Problem(5, 10**7, 0.1, BOUNDED, None)
+    problem = ladder_search.LadderProblem(5, 10**7, 0.1, BOUNDED, None)
     plan = ladder.resolve(problem)
     commit = {name: value for name, value, _ in ladder.terms(problem, plan)}["commit"]
     narrower = plan._replace(

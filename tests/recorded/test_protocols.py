@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parent / "protocols"
 @pytest.mark.parametrize("name", baselines.REGISTRY)
 def test_a_recorded_protocol_is_read_and_written_alike(name: str) -> None:
     stored = Protocol.load(FOLDER / f"{name}.json")
-    policy = policy_of(stored)
+    policy: Any = policy_of(stored)
     assert policy.name == name
     known: dict[str, Any] = {"arms": 3, "horizon": 10**4, "rho": 0.2}
     missing = {key: value for key, value in known.items() if getattr(policy, key, None) is None}

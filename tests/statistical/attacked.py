@@ -10,7 +10,7 @@ import banditto as bd
 from banditto.chance.coins import Coins
 from banditto.core.arrays import BoolArray, FloatArray, IntArray
 from banditto.geometry.actions.reading import spread_actions
-from banditto.policies.certified_elimination.certified_elimination import State
+from banditto.policies.certified_elimination.certified_elimination import LadderState
 from banditto.policies.policy import Policy
 from banditto.policies.shared.replicable import without_warnings
 
@@ -52,7 +52,7 @@ class MostlyShared(bd.CertifiedElimination):
     looks at one execution, or at a pair that is easy to decide.
     """
 
-    def decide(self, state: State, totals: FloatArray, coins: Coins) -> State:
+    def decide(self, state: LadderState, totals: FloatArray, coins: Coins) -> LadderState:
         """The intact decision, and in some rows that of another seed."""
         intact = super().decide(state, totals, coins)
         other = super().decide(state, totals, Coins(coins.seed ^ 1, coins.start, coins.count))
@@ -66,15 +66,15 @@ class MostlyShared(bd.CertifiedElimination):
         return np.asarray(words * 48_271 % 1_000_003)
 
 
-def _mixed(odd: BoolArray, other: State, intact: State) -> State:
+def _mixed(odd: BoolArray, other: LadderState, intact: LadderState) -> LadderState:
     mixed = [np.where(odd, new, old) for new, old in zip(other[1:], intact[1:], strict=True)]
-    return State(intact.batch, *mixed)
+    return LadderState(intact.batch, *mixed)
 
 
 class BrokenInOneOrder(MostlyShared):
     """Another one: coins are not shared at all, but only where the third arm leads and the second one is next."""
 
-    def decide(self, state: State, totals: FloatArray, coins: Coins) -> State:
+    def decide(self, state: LadderState, totals: FloatArray, coins: Coins) -> LadderState:
         """The intact decision, and in that order half of the time that of another seed."""
         intact = bd.CertifiedElimination.decide(self, state, totals, coins)
         other = bd.CertifiedElimination.decide(self, state, totals, Coins(coins.seed ^ 1, coins.start, coins.count))

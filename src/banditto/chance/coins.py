@@ -75,6 +75,7 @@ class Coins:
         return replace(self, rows=rows if self.rows is None else self.rows[rows])
 
 
+# FROZEN(v1): protocols hold seeds and no coins, so that every coin ever tossed is this function of its address
 def address_key(*parts: object) -> int:
     """128 bits from an address; `|` separates the parts, which are words and integers."""
     address = "|".join(str(part) for part in parts)

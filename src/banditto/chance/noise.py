@@ -18,6 +18,7 @@ from banditto.chance.coins import address_key, philox_words
 from banditto.core.arrays import FloatArray, IntArray, WordArray
 from banditto.core.errors import InvalidArgument
 
+# FROZEN(v2): pairs that were kept on disk are counted together with new ones, which must come from the same draws
 SCHEME = 2  # of noise: another one draws other rewards at the same address
 SIDES = ("first", "second")
 # Attempts at a draw read their words this many sizes of the call apart at most; as many are never rejected in a row.

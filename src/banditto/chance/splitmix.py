@@ -20,6 +20,7 @@ _ONE = np.uint64(1)
 _HALF_STREAM = 1 << 32  # X reads the stream's words from 0, Y from here: neither can reach the other's
 
 
+# FROZEN(v1): certificates of policies that choose round by round are made again from these words
 @njit(cache=True, forceinline=True)
 def word(key: np.uint64, index: int) -> np.uint64:
     """The word at `index` of the stream `key`."""

@@ -61,7 +61,7 @@ def attack(
 
     Exit code 0 when nothing was found, which proves nothing; 3 when the policy is not replicable there.
     """
-    workers = parameters.Workers.of(jobs, cluster)
+    workers = parameters.WorkerOptions.of(jobs, cluster)
     with collected_warnings() as warnings:
         spec = ProblemSpec(
             arms=arms,

@@ -50,7 +50,7 @@ def calibrate(
     A guarantee is given up for less regret. Whatever shows the constants says so.
     """
     place = place_to_save(save_to)
-    workers = parameters.Workers.of(jobs, cluster)
+    workers = parameters.WorkerOptions.of(jobs, cluster)
     with collected_warnings() as warnings:
         spec = ProblemSpec(
             arms=arms,

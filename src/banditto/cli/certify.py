@@ -75,7 +75,7 @@ def certify(
     """
     from banditto.measure import certify as certification  # numerical libraries are loaded once there is work for them
 
-    workers = parameters.Workers.of(jobs, cluster, gpu)
+    workers = parameters.WorkerOptions.of(jobs, cluster, gpu)
     with collected_warnings() as warnings:
         spec = ProblemSpec(
             means=means,

@@ -91,7 +91,7 @@ def compare(
     from banditto.measure.study_file import PolicyLine, StudyFile
     from banditto.problems.environments.resampled import Resampled
 
-    workers = parameters.Workers.of(jobs, cluster)
+    workers = parameters.WorkerOptions.of(jobs, cluster)
     plan = StudyFile() if study is None else StudyFile.load(study)
     names = None if policies is None else parameters.words(policies, "policies")
     plan = plan.with_flags(

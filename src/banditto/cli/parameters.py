@@ -155,14 +155,14 @@ def words(text: str, argument: str) -> list[str]:
     return parts
 
 
-class Workers(NamedTuple):
+class WorkerOptions(NamedTuple):
     """Where the work is done: `--jobs` processes of this machine, or the workers of `--cluster`."""
 
     jobs: int
     address: str | None
 
     @classmethod
-    def of(cls, jobs: str | None, cluster: str | None, gpu: bool = False) -> Workers:
+    def of(cls, jobs: str | None, cluster: str | None, gpu: bool = False) -> WorkerOptions:
         """Check the flags, of which one is enough; the environment's jobs give way to any. Nothing is started."""
         if gpu and cluster is not None:
             raise InvalidArgument("cluster", cluster, "none with --gpu, which plays on this machine")

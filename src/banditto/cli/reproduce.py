@@ -53,7 +53,7 @@ def reproduce(
     from banditto.paper import claims as known  # numerical libraries are loaded once there is work for them
     from banditto.paper import running
 
-    workers = parameters.Workers.of(jobs, cluster)
+    workers = parameters.WorkerOptions.of(jobs, cluster)
     processes = integer(workers.jobs, "jobs", 1, MOST_JOBS)
     claims = known.chosen(only)
     target = parameters.folder(out)
@@ -91,7 +91,7 @@ def _spoken(seconds: float) -> str:
     return f"{max(1, round(seconds))} seconds" if seconds < 90.0 else f"{round(seconds / 60.0)} minutes"
 
 
-def _processes(workers: parameters.Workers) -> str:
+def _processes(workers: parameters.WorkerOptions) -> str:
     if workers.address is not None:
         return "one worker of the cluster, less with more of them"
     return "one process" if workers.jobs == 1 else f"{workers.jobs} processes"

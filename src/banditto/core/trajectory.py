@@ -15,6 +15,7 @@ import numpy as np
 
 from banditto.core.arrays import IntArray
 
+# FROZEN(v1): digests of sequences are published, and two labs compare them
 ASCENDING = "ascending"  # within a batch: all pulls of the lowest arm, then of the next
 SEQUENCE = "sequence"  # no batches: streaks of the sequence itself, as played
 PLACED = "placed"  # within a batch as the plan lists its actions, which are hashed in place of their numbers

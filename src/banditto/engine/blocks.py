@@ -17,7 +17,7 @@ from banditto.core.errors import WorkerError
 from banditto.engine.ledger import Ledger
 from banditto.engine.pairs import PairCounts
 from banditto.engine.player import Player, player_of
-from banditto.engine.pool import WORKER_DIED, Parts, Share, Task, Workers, workers_for
+from banditto.engine.pool import WORKER_DIED, Parts, Pool, Share, Task, workers_for
 from banditto.engine.run import Run
 
 logger = logging.getLogger(__name__)
@@ -102,7 +102,7 @@ def _kept(share: Share, number: int, ledger: Ledger | None) -> PairCounts:
 def _finished(
     state: tuple[PairCounts, int],
     waiting: dict[int, Share],
-    workers: Workers,
+    workers: Pool,
     ledger: Ledger | None,
     enough: Callable[[PairCounts], bool],
 ) -> PairCounts:

@@ -26,7 +26,7 @@ from banditto.policies.policy import PlacedPolicy
 from banditto.problems.environment import LinearEnvironment
 
 
-class PlacedPlan(NamedTuple):
+class PlacedPulls(NamedTuple):
     """Pulls (replicate, slot) of actions (replicate, slot, feature)."""
 
     pulls: IntArray
@@ -42,7 +42,7 @@ class PlacedExecution:
         self.spent: IntArray = np.zeros(coins.count, dtype=np.int64)
         self.regret: FloatArray = np.zeros(coins.count, dtype=np.float64)
 
-    def advance(self) -> PlacedPlan | None:
+    def advance(self) -> PlacedPulls | None:
         """Play one batch and return its plan; None when all replicates have spent their horizon."""
         horizon = self._policy.horizon
         if int(self.spent.min()) == horizon:
@@ -60,7 +60,7 @@ class PlacedExecution:
             wanted = pulls * (self.spent < horizon)[:, np.newaxis]
             totals = self._environment.draw_at(wanted, places, self._noise)
             self.state = self._policy.decide(self.state, totals, self._coins)
-        return PlacedPlan(pulls, places)
+        return PlacedPulls(pulls, places)
 
     def batches(self) -> Iterator[Batch]:
         """Play to the end; each batch as it is played."""
@@ -76,7 +76,7 @@ class PlacedExecution:
 Slots = list[tuple[tuple[float, ...], int]]
 
 
-def row_of(plan: PlacedPlan | None, row: int) -> Slots:
+def row_of(plan: PlacedPulls | None, row: int) -> Slots:
     """(action, pulls) of one replicate, slots without pulls left out."""
     if plan is None:
         return []

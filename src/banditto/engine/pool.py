@@ -27,7 +27,7 @@ _TASK_SECONDS = 0.1  # long against what it costs to send a task, short for whoe
 _MOST_BLOCKS = 256
 
 WORKER_DIED = (
-    "a worker process died (killed, or out of memory). Workers import the main script again: in a script, put the call"
+    "a worker process died (killed, or out of memory). Pool import the main script again: in a script, put the call"
     " under `if __name__ == '__main__':`, or use jobs=1"
 )
 
@@ -67,7 +67,7 @@ class Share(NamedTuple):
 
     task: Future[Task]
     place: int
-    workers: Workers
+    workers: Pool
 
     def result(self) -> PairCounts:
         """The block, once its task is done."""
@@ -80,7 +80,7 @@ class Share(NamedTuple):
         self.task.cancel()
 
 
-class Workers:
+class Pool:
     """An executor, how many tasks may wait in it, and the processes that are ours to end."""
 
     def __init__(self, executor: Executor, tasks: int) -> None:
@@ -126,13 +126,13 @@ _pools: WeakKeyDictionary[Executor, set[multiprocessing.process.BaseProcess]] = 
 
 
 @contextmanager
-def workers_for(jobs: int, executor: Executor | None) -> Iterator[Workers]:
+def workers_for(jobs: int, executor: Executor | None) -> Iterator[Pool]:
     """Those that a caller asked for; a pool of ours is ended afterwards."""
     if executor is not None:
-        yield Workers(executor, _QUEUED_ELSEWHERE)
+        yield Pool(executor, _QUEUED_ELSEWHERE)
         return
     if jobs == 1:
-        yield Workers(_Inline(), 1)
+        yield Pool(_Inline(), 1)
         return
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         raise WorkerError(WORKER_DIED)  # a worker is importing a script that has no guard
@@ -140,7 +140,7 @@ def workers_for(jobs: int, executor: Executor | None) -> Iterator[Workers]:
     others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_ignore_interrupts)
     _pools[pool] = others
-    workers = Workers(pool, jobs * _QUEUED_PER_WORKER)
+    workers = Pool(pool, jobs * _QUEUED_PER_WORKER)
     try:
         yield workers
     except BaseException:

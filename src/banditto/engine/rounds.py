@@ -33,7 +33,7 @@ ArmBuffer = npt.NDArray[np.uint16]
 ByteBuffer = npt.NDArray[np.uint8]
 
 
-class Played(NamedTuple):
+class RoundResult(NamedTuple):
     """What is kept of one execution: pulls per arm (K,), the digest of the sequence, and the watched rounds' arms."""
 
     pulls: IntArray
@@ -107,7 +107,7 @@ class RoundPlayer:
             pulls[0, row], pulls[1, row] = sides[0].pulls, sides[1].pulls
         return PairCounts.of(diverged, diverged, (pseudo_regret(pulls[0], means), pseudo_regret(pulls[1], means)), keep)
 
-    def play_pair(self, pair: int, watch: IntArray | None = None) -> tuple[int, tuple[Played, Played]]:
+    def play_pair(self, pair: int, watch: IntArray | None = None) -> tuple[int, tuple[RoundResult, RoundResult]]:
         """Play one pair: the round (counted from 1) of its first divergence, 0 if none, and both sides.
 
         `watch` names rounds (counted from 0, ascending) whose arms are wanted for a picture.
@@ -128,7 +128,7 @@ class RoundPlayer:
                 first = _first_difference(buffers[0], buffers[1])
                 diverged = played + first + 1 if first < size else 0
         first_side, second_side = (
-            Played(side.pulls, side.digest(), np.array(kept, dtype=np.int64))
+            RoundResult(side.pulls, side.digest(), np.array(kept, dtype=np.int64))
             for side, kept in zip(sides, watched, strict=True)
         )
         return diverged, (first_side, second_side)

@@ -25,6 +25,7 @@ from banditto.policies.linear.replicable_least_squares import ReplicableLeastSqu
 from banditto.policies.policy import PlacedPolicy, Policy
 
 # One policy of each kind, and of each set of constants: what its digests are called, and its protocol's file.
+# FROZEN(v1): recorded totals, coins and protocols; if a digest moves, raise a decision version instead
 CASES = {
     "2 arms": "random-threshold-2-arms",
     "5 arms, paper": "random-threshold-5-arms-paper",

@@ -34,7 +34,7 @@ _ABOVE = (4, Decimal("1.5"))
 _EXTREME = Decimal("1e-9")  # no weights are placed for a rho closer to 0 or 1
 
 
-class Weights(NamedTuple):
+class PriorWeights(NamedTuple):
     """A Beta density over rates, and the logarithm of what it is divided by."""
 
     a: Decimal
@@ -91,25 +91,25 @@ class ConfidenceSequence:
         return mismatches != expected and self._excludes(gained, mismatches, pairs, self.rho)
 
     @cached_property
-    def _below(self) -> Weights:
+    def _below(self) -> PriorWeights:
         return self._weights(*_BELOW)
 
     @cached_property
-    def _above(self) -> Weights:
+    def _above(self) -> PriorWeights:
         return self._weights(*_ABOVE)
 
-    def _weights(self, strength: int, factor: Decimal) -> Weights:
+    def _weights(self, strength: int, factor: Decimal) -> PriorWeights:
         with precise():
             rho = min(max(written(self.rho), _EXTREME), 1 - _EXTREME)
             a, b = Decimal(strength), strength * (1 - rho) / (rho * factor)
-            return Weights(a, b, log_beta(a, b))
+            return PriorWeights(a, b, log_beta(a, b))
 
     @cached_property
     def _needed(self) -> Decimal:
         with precise():
             return (2 / (1 - written(self.confidence))).ln()
 
-    def _gained(self, weights: Weights, mismatches: int, pairs: int) -> Decimal:
+    def _gained(self, weights: PriorWeights, mismatches: int, pairs: int) -> Decimal:
         """The part of the martingale's logarithm that does not depend on the rate that is tested."""
         with precise():
             return log_beta(weights.a + mismatches, weights.b + pairs - mismatches) - weights.scale

@@ -20,6 +20,7 @@ from banditto.core.arrays import FloatArray, IntArray
 _BLOCK = 32_768  # points at a time: small enough for the processor's cache, large enough that calls cost little
 
 
+# FROZEN(v1): the order of operations, in all of this module; a design, a plan or a tie may hang on the last bit
 def linear_forms(points: FloatArray, direction: FloatArray) -> FloatArray:
     """<direction, p> for every point; features are added from first to last."""
     forms = np.empty(points.shape[1])

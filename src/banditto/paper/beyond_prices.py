@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from banditto.measure.certify import Regret, certify
-from banditto.paper.claims import AtLeast, AtMost, Chart, Claim, Curve, Effort, Measured, Near
+from banditto.paper.claims import AtLeast, AtMost, Chart, Claim, ClaimCurve, Effort, Measured, Near
 from banditto.paper.measuring import Point, curve, power_law
 from banditto.policies.certified_elimination.certified_elimination import CertifiedElimination
 from banditto.policies.explore_then_commit import ExploreThenCommit
@@ -210,8 +210,8 @@ def horizon_price(make: Make, rho: float, smallest: int, effort: Effort) -> Meas
     return Measured(value=line.slope, interval=(line.low, line.high), chart=chart)
 
 
-def _theory(label: str, x: Sequence[float], y: Sequence[float]) -> Curve:
-    return Curve(label=label, x=tuple(x), y=tuple(y), theory=True)
+def _theory(label: str, x: Sequence[float], y: Sequence[float]) -> ClaimCurve:
+    return ClaimCurve(label=label, x=tuple(x), y=tuple(y), theory=True)
 
 
 TWO_ARMS = "Two arms, means 0.75 and 0.85"

@@ -92,7 +92,7 @@ class Untestable:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Curve:
+class ClaimCurve:
     """Points of a chart, with bars where they have an interval, or a line of the theory."""
 
     label: str
@@ -109,7 +109,7 @@ class Chart:
 
     x_label: str
     y_label: str
-    curves: tuple[Curve, ...]
+    curves: tuple[ClaimCurve, ...]
     x_log: bool = True
     y_log: bool = True
 

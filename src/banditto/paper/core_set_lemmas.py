@@ -15,7 +15,7 @@ import numpy as np
 from banditto.geometry.actions.ball import Ball
 from banditto.geometry.actions.simplex import Simplex
 from banditto.geometry.design import Design, g_optimal_design
-from banditto.paper.claims import AtLeast, AtMost, Chart, Claim, Curve, Effort, Measured, Near
+from banditto.paper.claims import AtLeast, AtMost, Chart, Claim, ClaimCurve, Effort, Measured, Near
 from banditto.paper.linear_instances import cube, sphere
 from banditto.paper.measuring import Point, exponent
 
@@ -52,7 +52,7 @@ def extreme(
     found = {key: figure(design) for key, design in designs(make).items()}
     kind, dimension = (max if largest else min)(found, key=lambda key: found[key])
     curves = [
-        Curve(label=name, x=tuple(float(d) for n, d in found if n == name), y=_along(found, name))
+        ClaimCurve(label=name, x=tuple(float(d) for n, d in found if n == name), y=_along(found, name))
         for name in (*KINDS, "cube")
     ]
     chart = Chart(x_label="dimension d", y_label=y_label, curves=tuple(curves), y_log=False)

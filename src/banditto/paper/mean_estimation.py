@@ -12,7 +12,7 @@ from banditto.chance.coins import Coins
 from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray
 from banditto.numbers.intervals import clopper_pearson
-from banditto.paper.claims import AtMost, Claim, Curve, Effort, Measured, Near
+from banditto.paper.claims import AtMost, Claim, ClaimCurve, Effort, Measured, Near
 from banditto.paper.measuring import CONFIDENCE, Point, exponent
 from banditto.policies.shared.replicable import Constants
 from banditto.policies.shared.replicable_mean import RoundedMean, replicable_mean, samples_needed
@@ -58,7 +58,7 @@ def confidence_law(constants: Constants, predicted: float, needs: Needs, effort:
     if constants == "paper" or law.chart is None:
         return law
     paper = [float(samples_needed(tau=TAU, delta=delta, rho=1e-4, constants="paper")) for _, delta in logs]
-    beside = Curve(label="the paper's constants", x=tuple(log for log, _ in logs), y=tuple(paper))
+    beside = ClaimCurve(label="the paper's constants", x=tuple(log for log, _ in logs), y=tuple(paper))
     return replace(law, chart=replace(law.chart, curves=(*law.chart.curves, beside)))
 
 

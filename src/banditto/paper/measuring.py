@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 
 from banditto.measure.attack.search import windows_of
 from banditto.measure.certify import Certificate, certify
-from banditto.paper.claims import Chart, Curve, Measured
+from banditto.paper.claims import Chart, ClaimCurve, Measured
 from banditto.policies.policy import AnyPolicy, Policy, own_rho
 from banditto.problems.environment import Environment
 
@@ -70,16 +70,16 @@ def exponent(
     theory = tuple(line.at(centre) * (x / centre) ** predicted for x in ends)
     curves = (
         curve(label, points),
-        Curve(label=f"exponent {predicted:g}", x=ends, y=theory, theory=True),
+        ClaimCurve(label=f"exponent {predicted:g}", x=ends, y=theory, theory=True),
     )
     chart = Chart(x_label=x_label, y_label=y_label, curves=curves)
     return Measured(value=line.slope, interval=(line.low, line.high), detail=detail, chart=chart)
 
 
-def curve(label: str, points: Sequence[Point]) -> Curve:
+def curve(label: str, points: Sequence[Point]) -> ClaimCurve:
     """Points with bars."""
     x, y, low, high = zip(*points, strict=True)
-    return Curve(label=label, x=x, y=y, low=low, high=high)
+    return ClaimCurve(label=label, x=x, y=y, low=low, high=high)
 
 
 def differing(policy: AnyPolicy, world: Environment, pairs: int, seed: int, horizon: int | None = None) -> Measured:

@@ -20,7 +20,7 @@ from banditto.core.errors import ShortHorizonWarning
 from banditto.core.exact import precise, written
 from banditto.core.horizons import batch_count, batch_growth
 from banditto.geometry.actions.simplex import Simplex
-from banditto.paper.claims import AtLeast, AtMost, Chart, Claim, Curve, Effort, Measured, Rule
+from banditto.paper.claims import AtLeast, AtMost, Chart, Claim, ClaimCurve, Effort, Measured, Rule
 from banditto.paper.linear_instances import ADVANTAGE, along, one_gap
 from banditto.paper.measuring import Point, curve, differing
 from banditto.policies.linear.replicable_least_squares import ReplicableLeastSquares
@@ -74,7 +74,7 @@ def _share(make: Make, arms: int, gap: float, effort: Effort, seed: int) -> Meas
     return differing(policy, world, pairs=effort.choose(4096, 32_768), seed=seed)
 
 
-def _drawn(label: str, found: Sequence[Measured]) -> Curve:
+def _drawn(label: str, found: Sequence[Measured]) -> ClaimCurve:
     return curve(label, [Point(gap, row.value, *row.interval) for gap, row in zip(GAPS, found, strict=True)])
 
 
@@ -85,7 +85,7 @@ def worst_share(make: Make, arms: int, effort: Effort, beside: Make | None = Non
     if beside is not None:
         repaired = [_share(beside, arms, gap, effort, seed=340 + k) for k, gap in enumerate(GAPS)]
         curves.append(_drawn("repaired", repaired))
-    curves.append(Curve(label="rho", x=(GAPS[0], GAPS[-1]), y=(RHO, RHO), theory=True))
+    curves.append(ClaimCurve(label="rho", x=(GAPS[0], GAPS[-1]), y=(RHO, RHO), theory=True))
     chart = Chart(x_label="gap", y_label="share of pairs that differ", curves=tuple(curves), y_log=False)
     shares = [row.value for row in found]
     return Measured(
@@ -229,7 +229,7 @@ def positive(printed: bool, effort: Effort) -> Measured:
     found = {d: printed_blowup(d) if printed else repaired_pulls(d) for d in SMALL}
     drawn = {d: value for d, value in found.items() if not math.isnan(value)}
     label = "d^3 log d (log log d)^2 log log log d" if printed else "pulls"
-    curve = Curve(label=label, x=tuple(map(float, drawn)), y=tuple(drawn.values()))
+    curve = ClaimCurve(label=label, x=tuple(map(float, drawn)), y=tuple(drawn.values()))
     chart = Chart(x_label="dimension d", y_label=label, curves=(curve,), x_log=False, y_log=not printed)
     missing = len(found) - len(drawn)
     detail = f"Undefined for {missing} of {len(found)} dimensions." if missing else ""

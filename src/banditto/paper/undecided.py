@@ -17,7 +17,7 @@ from banditto.chance.noise import Noise
 from banditto.core.arrays import IntArray
 from banditto.core.horizons import batch_count
 from banditto.core.schedule import Batch
-from banditto.paper.claims import AtMost, Chart, Claim, Curve, Effort, Measured
+from banditto.paper.claims import AtMost, Chart, Claim, ClaimCurve, Effort, Measured
 from banditto.policies.random_threshold.random_threshold import RandomThreshold
 from banditto.problems.environments.bernoulli import Bernoulli
 
@@ -65,9 +65,9 @@ def counted_windows(policies: Sequence[RandomThreshold], effort: Effort) -> Meas
     counts = [max(count for _, count in hardest_gaps(policy)) for policy in policies]
     horizons = tuple(float(policy.horizon) for policy in policies)
     curves = (
-        Curve(label="undecided at the worst gap", x=horizons, y=tuple(map(float, counts))),
-        Curve(label="the paper's bound", x=(horizons[0], horizons[-1]), y=(MOST, MOST), theory=True),
-        Curve(
+        ClaimCurve(label="undecided at the worst gap", x=horizons, y=tuple(map(float, counts))),
+        ClaimCurve(label="the paper's bound", x=(horizons[0], horizons[-1]), y=(MOST, MOST), theory=True),
+        ClaimCurve(
             label="all batches, log T",
             x=horizons,
             y=tuple(float(batch_count(policy.horizon)) for policy in policies),
@@ -106,9 +106,9 @@ def counted_executions(policy: RandomThreshold, effort: Effort) -> Measured:
         rows.append((gap, int(worse.max()), float(worse.mean())))
     gaps, most, mean = zip(*rows, strict=True)
     curves = (
-        Curve(label="largest count", x=gaps, y=tuple(map(float, most))),
-        Curve(label="mean count", x=gaps, y=mean),
-        Curve(label="the paper's bound", x=(gaps[0], gaps[-1]), y=(MOST, MOST), theory=True),
+        ClaimCurve(label="largest count", x=gaps, y=tuple(map(float, most))),
+        ClaimCurve(label="mean count", x=gaps, y=mean),
+        ClaimCurve(label="the paper's bound", x=(gaps[0], gaps[-1]), y=(MOST, MOST), theory=True),
     )
     chart = Chart(x_label="gap", y_label="undecided batches", curves=curves, y_log=False)
     detail = f"{number:,} executions at each of {len(rows)} gaps; {sum(mean) / len(mean):.2f} batches on average."

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from scipy.special import ndtr
 
 from banditto.measure.certify import certify
-from banditto.paper.claims import AtLeast, AtMost, Chart, Claim, Curve, Effort, Measured, Near
+from banditto.paper.claims import AtLeast, AtMost, Chart, Claim, ClaimCurve, Effort, Measured, Near
 from banditto.paper.measuring import Point, curve, differing, regret_point
 from banditto.policies.explore_then_commit import ExploreThenCommit
 from banditto.policies.shared.replicable import Constants
@@ -66,13 +66,13 @@ def broken_promise(games: tuple[Game, ...], effort: Effort) -> Measured:
     ratios = [RATIOS[0] * (RATIOS[-1] / RATIOS[0]) ** (k / 60.0) for k in range(61)]
     curves = (
         curve("measured", points),
-        Curve(
+        ClaimCurve(
             label="two normal means in the wrong order",
             x=tuple(ratios),
             y=tuple(predicted_to_differ(games[0]._replace(promised=ratio * GAP)) for ratio in ratios),
             theory=True,
         ),
-        Curve(label="rho", x=(RATIOS[0], RATIOS[-1]), y=(RHO, RHO), theory=True),
+        ClaimCurve(label="rho", x=(RATIOS[0], RATIOS[-1]), y=(RHO, RHO), theory=True),
     )
     chart = Chart(x_label="promised gap / true gap", y_label="share of pairs that differ", curves=curves)
     worst = found[EXCESS]
@@ -102,7 +102,7 @@ def exploration(gaps: tuple[float, ...], effort: Effort) -> Measured:
         lines.append(pulls * (game.arms - 1) * gap)
     ratios = [(point.y / line, point.low / line, point.high / line) for point, line in zip(points, lines, strict=True)]
     value, low, high = (sum(column) / len(ratios) for column in zip(*ratios, strict=True))
-    theory = Curve(label="m times the sum of gaps", x=gaps, y=tuple(lines), theory=True)
+    theory = ClaimCurve(label="m times the sum of gaps", x=gaps, y=tuple(lines), theory=True)
     chart = Chart(x_label="gap", y_label="regret, rewards", curves=(curve("measured", points), theory))
     return Measured(value=value, interval=(low, high), chart=chart)
 

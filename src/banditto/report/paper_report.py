@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from banditto.paper.claims import Chart, Claim, Curve, Row
+from banditto.paper.claims import Chart, Claim, ClaimCurve, Row
 from banditto.paper.running import Reproduction, cells
 from banditto.report import page
 from banditto.report.page import Picture
@@ -72,7 +72,7 @@ def claim_figure(chart: Chart, look: Look) -> Figure:
     return figure
 
 
-def _points(axes: Axes, curve: Curve, look: Look, number: int, joined: bool) -> None:
+def _points(axes: Axes, curve: ClaimCurve, look: Look, number: int, joined: bool) -> None:
     style = policy_style(look, number) | ({} if joined else {"linestyle": "none"})
     bars = None
     if curve.low:

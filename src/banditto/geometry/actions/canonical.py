@@ -18,6 +18,7 @@ import numpy as np
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
 
+# FROZEN(v1): every linear protocol holds actions that were rounded to these places
 BITS = 20
 # Scales change at 1/0.7, 2/0.7, ... and not at powers of two, where the largest entry of real data often lies: 1.0 in
 # one lab and 0.9999999999999999 in another must come to the same scale.
@@ -102,6 +103,7 @@ def _is_sequence(value: object) -> bool:
     return isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
 
 
+# FROZEN(v1): digests of actions stand in designs and in recorded plans
 def digest_of(points: FloatArray, exponents: Sequence[int]) -> str:
     """sha256 of the integers and their units."""
     head = f"banditto actions 1 {points.shape[1]} {points.shape[0]} {','.join(str(e) for e in exponents)}\n"

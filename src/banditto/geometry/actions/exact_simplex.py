@@ -31,7 +31,7 @@ class Beyond(Exception):
     """The maximum lies outside the box that was said to hold the polytope."""
 
 
-class HalfSpace(NamedTuple):
+class ExactHalfSpace(NamedTuple):
     """<row, a> <= bound, in integers; `number` is its place among the polytope's rows, or -1 for a safety row."""
 
     row: tuple[int, ...]
@@ -52,16 +52,16 @@ def tie_breaker(dimension: int) -> range:
     return range(dimension, 0, -1)
 
 
-def integer_row(row: Sequence[float], bound: float, number: int) -> HalfSpace:
+def integer_row(row: Sequence[float], bound: float, number: int) -> ExactHalfSpace:
     """A half-space given in floats, multiplied by the power of two that makes it integral: nothing is rounded."""
     ratios = [float(value).as_integer_ratio() for value in (*row, bound)]
     scale = max(denominator for _, denominator in ratios)
     *whole, last = (numerator * (scale // denominator) for numerator, denominator in ratios)
-    return HalfSpace(tuple(whole), last, number)
+    return ExactHalfSpace(tuple(whole), last, number)
 
 
 def maximiser(
-    rows: Sequence[HalfSpace], reach: Sequence[int], proposed: Sequence[int], objective: Sequence[int]
+    rows: Sequence[ExactHalfSpace], reach: Sequence[int], proposed: Sequence[int], objective: Sequence[int]
 ) -> Vertex:
     """The first maximiser of `objective` over the rows.
 
@@ -92,7 +92,7 @@ def maximiser(
 
 
 def _pivot(
-    basis: list[HalfSpace], columns: list[Row], scale: int, entering: HalfSpace, objective: Sequence[int]
+    basis: list[ExactHalfSpace], columns: list[Row], scale: int, entering: ExactHalfSpace, objective: Sequence[int]
 ) -> tuple[list[Row], int]:
     """Let `entering` into the basis for the row whose multiplier runs out first."""
     shares = [dot(entering.row, column) for column in columns]
@@ -128,7 +128,7 @@ def _runs_out_first(columns: list[Row], shares: list[int], one: int, other: int,
     return False
 
 
-def _violated(rows: Sequence[HalfSpace], point: Row, scale: int) -> HalfSpace | None:
+def _violated(rows: Sequence[ExactHalfSpace], point: Row, scale: int) -> ExactHalfSpace | None:
     """The row that is violated most, measured against the size of its entries."""
     worst, most = None, 0.0
     for half in rows:
@@ -140,7 +140,7 @@ def _violated(rows: Sequence[HalfSpace], point: Row, scale: int) -> HalfSpace | 
     return worst
 
 
-def vertex_of(basis: Sequence[HalfSpace], columns: list[Row]) -> Row:
+def vertex_of(basis: Sequence[ExactHalfSpace], columns: list[Row]) -> Row:
     """The point, times D, where all rows of the basis are tight."""
     return [sum(column[k] * half.bound for half, column in zip(basis, columns, strict=True)) for k in range(len(basis))]
 
@@ -153,13 +153,13 @@ def _zeros(column: Row) -> Row:
     return [0] * (len(column) + 2)
 
 
-def _wall(dimension: int, feature: int, reach: int) -> HalfSpace:
-    return HalfSpace(tuple(int(j == feature) for j in range(dimension)), reach, -1)
+def _wall(dimension: int, feature: int, reach: int) -> ExactHalfSpace:
+    return ExactHalfSpace(tuple(int(j == feature) for j in range(dimension)), reach, -1)
 
 
-def _opposite(half: HalfSpace, reach: Sequence[int]) -> HalfSpace:
+def _opposite(half: ExactHalfSpace, reach: Sequence[int]) -> ExactHalfSpace:
     """A half-space with the opposite normal that holds the whole box."""
-    return HalfSpace(tuple(-value for value in half.row), dot([abs(v) for v in half.row], reach), -1)
+    return ExactHalfSpace(tuple(-value for value in half.row), dot([abs(v) for v in half.row], reach), -1)
 
 
 def dot(left: Sequence[int], right: Sequence[int]) -> int:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from banditto.core.arrays import FloatArray
-from banditto.geometry.actions.exact_simplex import HalfSpace, dot
+from banditto.geometry.actions.exact_simplex import ExactHalfSpace, dot
 
 _UNIT = 2.0**-53
 _PLACES = 110
@@ -25,7 +25,7 @@ _REFINEMENTS = 3
 def settled(
     rows: FloatArray,
     bounds: FloatArray,
-    integers: Sequence[HalfSpace],
+    integers: Sequence[ExactHalfSpace],
     basis: Sequence[int],
     objective: FloatArray,
 ) -> tuple[float, ...] | None:
@@ -62,7 +62,7 @@ def settled(
 
 
 def _refined(
-    held: FloatArray, inverse: FloatArray, integers: Sequence[HalfSpace], basis: Sequence[int], error: float
+    held: FloatArray, inverse: FloatArray, integers: Sequence[ExactHalfSpace], basis: Sequence[int], error: float
 ) -> tuple[list[int], float]:
     """The vertex in units of 2^-110, and how far off it may be (not in those units)."""
     point = [0] * held.shape[1]

@@ -32,16 +32,11 @@ class FiniteActions:
 
     name: ClassVar[str] = "finite"
 
-    def __init__(self, actions: Any, *, normalise: bool = False) -> None:
-        matrix = checked_matrix(actions, "actions")
-        longest, size = _longest(matrix)
-        if size > 1.0 + _ROUNDING * math.sqrt(matrix.shape[1]) and not normalise:
-            given = f"length {size:.9g} of action {longest}"
-            raise InvalidArgument("actions", given, "actions of length at most 1 (normalise divides by the longest)")
-        if normalise and size > 0.0:
-            matrix = matrix / size
-        object.__setattr__(self, "canonical", canonical(matrix))
-        object.__setattr__(self, "arms", tuple(range(matrix.shape[0])))
+    def __init__(self, actions: Any, *, normalise: bool = False, arms: tuple[int, ...] | None = None) -> None:
+        if not isinstance(actions, CanonicalActions):
+            actions = _rounded(actions, normalise)
+        object.__setattr__(self, "canonical", actions)
+        object.__setattr__(self, "arms", tuple(range(actions.points.shape[1])) if arms is None else arms)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, FiniteActions) and (self.arms, self.canonical.digest) == (
@@ -66,9 +61,8 @@ class FiniteActions:
     @classmethod
     def fine(cls, actions: Any, bits: int = 45) -> FiniteActions:
         """Rounded to 45 binary places instead of 20: for actions that were computed, alike on every machine."""
-        made = cls(actions)
-        object.__setattr__(made, "canonical", canonical(actions, bits=bits))
-        return made
+        _rounded(actions, normalise=False)  # is checked as all actions are
+        return cls(canonical(actions, bits=bits))
 
     @classmethod
     def of_integers(cls, rows: list[list[int]], exponents: list[int]) -> FiniteActions:
@@ -79,10 +73,7 @@ class FiniteActions:
             raise InvalidArgument("actions", f"length {size:.9g}", "actions of length at most 1")
         points = np.array(matrix.T, order="C")
         points.setflags(write=False)
-        made = object.__new__(cls)
-        object.__setattr__(made, "canonical", CanonicalActions(points, tuple(exponents), digest_of(points, exponents)))
-        object.__setattr__(made, "arms", tuple(range(matrix.shape[0])))
-        return made
+        return cls(CanonicalActions(points, tuple(exponents), digest_of(points, exponents)))
 
     @property
     def dimension(self) -> int:
@@ -104,11 +95,9 @@ class FiniteActions:
     def kept(self, indices: list[int]) -> FiniteActions:
         """Some of the actions, by their place in this set."""
         points = np.ascontiguousarray(self.canonical.points[:, indices])
-        left = object.__new__(FiniteActions)
         exponents, bits = self.canonical.exponents, self.canonical.bits
-        object.__setattr__(left, "canonical", CanonicalActions(points, exponents, digest_of(points, exponents), bits))
-        object.__setattr__(left, "arms", tuple(self.arms[index] for index in indices))
-        return left
+        left = CanonicalActions(points, exponents, digest_of(points, exponents), bits)
+        return FiniteActions(left, arms=tuple(self.arms[index] for index in indices))
 
     def _values(self, direction: FloatArray) -> FloatArray:
         return linear_forms(self.canonical.points, np.ldexp(direction, np.array(self.canonical.exponents)))
@@ -116,6 +105,16 @@ class FiniteActions:
     def to_array(self) -> FloatArray:
         """The actions (action, feature) as they are used: rounded to multiples of 2^-20 of each feature's scale."""
         return np.ascontiguousarray(np.ldexp(self.canonical.points, np.array(self.canonical.exponents)[:, None]).T)
+
+
+def _rounded(actions: Any, normalise: bool) -> CanonicalActions:
+    """Check that no action is longer than 1, or divide all by the longest; the actions as integers."""
+    matrix = checked_matrix(actions, "actions")
+    longest, size = _longest(matrix)
+    if size > 1.0 + _ROUNDING * math.sqrt(matrix.shape[1]) and not normalise:
+        given = f"length {size:.9g} of action {longest}"
+        raise InvalidArgument("actions", given, "actions of length at most 1 (normalise divides by the longest)")
+    return canonical(matrix / size if normalise and size > 0.0 else matrix)
 
 
 def _longest(matrix: FloatArray) -> tuple[int, float]:

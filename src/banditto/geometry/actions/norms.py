@@ -25,7 +25,7 @@ POINT_BITS = 45
 _SLACK = 2.0**-40
 
 
-class Found(NamedTuple):
+class LongestAction(NamedTuple):
     """An extreme point, scaled, and |X p|^2."""
 
     point: FloatArray
@@ -95,7 +95,7 @@ class ScaledSet:
         return None if reach is None else np.ldexp(np.ones(self.dimension), self.exponents[self.features]) / reach
 
 
-def axis_points(actions: ScaledSet, factor: FloatArray) -> tuple[list[Found], list[Slab]]:
+def axis_points(actions: ScaledSet, factor: FloatArray) -> tuple[list[LongestAction], list[Slab]]:
     """The extreme points along both sides of every whitened axis, and the slabs between them."""
     found, slabs = [], []
     for row in factor:
@@ -103,23 +103,23 @@ def axis_points(actions: ScaledSet, factor: FloatArray) -> tuple[list[Found], li
         for sign in (1.0, -1.0):
             point = actions.maximise(sign * row)
             ends.append(inner(row, point))
-            found.append(Found(point, squared_norm(factor, point)))
+            found.append(LongestAction(point, squared_norm(factor, point)))
         slack = _SLACK * math.fsum(np.abs(row).tolist())
         slabs.append(Slab(tuple(row.tolist()), ends[1] - slack, ends[0] + slack))
     return found, slabs
 
 
-def mixed_points(actions: ScaledSet, factor: FloatArray) -> list[Found]:
+def mixed_points(actions: ScaledSet, factor: FloatArray) -> list[LongestAction]:
     """Extreme points along 4 d mixtures of the whitened axes: a fixed scatter of signs and sizes, the same for all."""
     found = []
     for k in range(1, 4 * actions.dimension + 1):
         sizes = [(k * 7919 + i * (2 * k + 1) * 104_729) % 2048 - 1023.5 for i in range(1, actions.dimension + 1)]
         point = actions.maximise(product(np.ascontiguousarray(factor.T), np.array(sizes) / 1024.0))
-        found.append(Found(point, squared_norm(factor, point)))
+        found.append(LongestAction(point, squared_norm(factor, point)))
     return found
 
 
-def climbed(actions: ScaledSet, factor: FloatArray, start: Found) -> Found:
+def climbed(actions: ScaledSet, factor: FloatArray, start: LongestAction) -> LongestAction:
     """From extreme point to extreme point, upwards, as far as it goes."""
     metric = product(np.ascontiguousarray(factor.T), factor)
     best = start
@@ -128,7 +128,7 @@ def climbed(actions: ScaledSet, factor: FloatArray, start: Found) -> Found:
         value = squared_norm(factor, point)
         if value <= best.value * (1.0 + _WORTHWHILE):
             break
-        best = Found(point, value)
+        best = LongestAction(point, value)
     return best
 
 

@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from banditto.geometry.actions.exact_simplex import HalfSpace, Vertex, dot, exchanged, inverse_columns, vertex_of
+from banditto.geometry.actions.exact_simplex import ExactHalfSpace, Vertex, dot, exchanged, inverse_columns, vertex_of
 
 MOST_BASES = 2048
 
 
-def all_vertices(rows: Sequence[HalfSpace], first: Vertex, most: int = MOST_BASES) -> list[tuple[Fraction, ...]] | None:
+def all_vertices(
+    rows: Sequence[ExactHalfSpace], first: Vertex, most: int = MOST_BASES
+) -> list[tuple[Fraction, ...]] | None:
     """The vertices in lexicographic order, or None if there are more than `most` bases."""
     start = tuple(sorted(first.basis))
     inverse = inverse_columns([rows[number].row for number in start])

@@ -1,6 +1,6 @@
 """G-optimal design: `result` is what it is, `making` makes it, the other modules are the steps on the way."""
 
-from banditto.geometry.design.design_result import Design, PullPlan
+from banditto.geometry.design.design_result import Allocation, Design
 from banditto.geometry.design.g_optimal import g_optimal_design
 
-__all__ = ["Design", "PullPlan", "g_optimal_design"]
+__all__ = ["Allocation", "Design", "g_optimal_design"]

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from banditto.core.arrays import FloatArray, IntArray
-from banditto.geometry.design.frank_wolfe import Weights, whitening
+from banditto.geometry.design.frank_wolfe import DesignWeights, whitening
 from banditto.numbers.fixed_order import (
     cholesky,
     inner,
@@ -152,7 +152,7 @@ def solved(points: FloatArray, start: list[int], accuracy: float, progress: Prog
     if accuracy >= 0.3 or (count <= FEW_POINTS and accuracy >= 0.1):
         weights = np.zeros(count)
         weights[start] = 1.0 / dimension
-        state = Weights.on(points, weights)
+        state = DesignWeights.on(points, weights)
         state.improve(target)
         return _thinned(points, Solution(state.support, state.values[state.support], state.steps), accuracy)
     return _thinned(points, _by_columns(points, start, accuracy, progress), accuracy)
@@ -197,7 +197,7 @@ def _joined(working: IntArray, weights: FloatArray, added: IntArray) -> tuple[In
 def improved(points: FloatArray, weights: FloatArray, accuracy: float) -> tuple[FloatArray, int]:
     """Weights with max p' V^-1 p <= (1 + accuracy) d over few points: Frank-Wolfe, then Newton if that is slow."""
     dimension, count = points.shape
-    state = Weights.on(points, weights)
+    state = DesignWeights.on(points, weights)
     if state.improve((1.0 + accuracy) * dimension, STEPS_PER_DIMENSION * dimension):
         return state.values, state.steps
     values, steps = polished(points, state.values, accuracy)

@@ -33,7 +33,7 @@ COARSEST, FINEST = 1000.0, 1e-8
 Certify = Callable[[Sequence[int]], float]
 
 
-class PullPlan(NamedTuple):
+class Allocation(NamedTuple):
     """How often to pull each action of the core set."""
 
     pulls: tuple[int, ...]
@@ -130,11 +130,11 @@ class Design:
         content = {"actions": self.actions_digest, "core": core, "counts": self.counts, "schema": 1}
         return digest_of(content)
 
-    def plan(self, pulls: Count) -> PullPlan:
+    def plan(self, pulls: Count) -> Allocation:
         """At least `pulls` pulls in the proportions of the design: every share is rounded up."""
         wanted, total = integer(pulls, "pulls", 1, MOST_PULLS), sum(self.counts)
         each = tuple(-(-wanted * count // total) for count in self.counts)
-        return PullPlan(each, digest_of({"design": self.digest, "pulls": each}))
+        return Allocation(each, digest_of({"design": self.digest, "pulls": each}))
 
     def effective(self) -> Design:
         """Half of the mass spread evenly over the core set: no arm has less than 1 / (2 |C|), and g at most doubles."""

@@ -32,7 +32,7 @@ MOST_STEPS = 200_000
 
 
 @dataclass
-class Weights:
+class DesignWeights:
     """Weights on points (feature, point), and p' V^-1 p of each point under them."""
 
     points: FloatArray
@@ -42,7 +42,7 @@ class Weights:
     steps: int = 0
 
     @classmethod
-    def on(cls, points: FloatArray, values: FloatArray) -> Weights:
+    def on(cls, points: FloatArray, values: FloatArray) -> DesignWeights:
         """Start from the given weights."""
         self = cls(points, values, values, values)
         self.refresh()

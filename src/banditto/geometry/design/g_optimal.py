@@ -17,7 +17,7 @@ from banditto.geometry.actions.canonical import BITS, CanonicalActions, canonica
 from banditto.geometry.actions.finite import FiniteActions
 from banditto.geometry.actions.norms import (
     POINT_BITS,
-    Found,
+    LongestAction,
     ScaledSet,
     axis_points,
     certified_bound,
@@ -226,12 +226,12 @@ def _beyond(seen: ScaledSet, factor: FloatArray, core: FloatArray, accuracy: flo
     return worst[: 2 * seen.dimension]
 
 
-def _worst(found: list[Found], target: float, known: set[bytes]) -> list[FloatArray]:
+def _worst(found: list[LongestAction], target: float, known: set[bytes]) -> list[FloatArray]:
     beyond = [f for f in _distinct(found) if f.value > target and f.point.tobytes() not in known]
     return [f.point for f in sorted(beyond, key=lambda f: -f.value)]  # stable: the first found of ties is first
 
 
-def _distinct(found: list[Found]) -> list[Found]:
+def _distinct(found: list[LongestAction]) -> list[LongestAction]:
     return list({f.point.tobytes(): f for f in found}.values())
 
 

@@ -63,7 +63,7 @@ class Seen(NamedTuple):
         return share - math.sqrt((share + 1.0 / self.pairs) / self.pairs)
 
 
-class Found(NamedTuple):
+class WorstInstance(NamedTuple):
     """The most promising instance, and the effort behind it."""
 
     point: Point
@@ -83,7 +83,7 @@ def search(
     executor: Executor | None,
     report: Report,
     known: Sequence[Point] = (),
-) -> Found:
+) -> WorstInstance:
     """Spend about `budget` pairs, never more; `known` are instances that were bad for similar policies."""
     hunt = _Hunt(policy, space, seed, executor, report)
     wanted = max(_FEWEST_STARTS, int(_FIRST_SHARE * budget) // _FIRST_LOOK)
@@ -106,7 +106,7 @@ def search(
         met = {seen.point for seen in looked}
         looked += hunt.look([child for child in children if child not in met], 2 * share // 3 // len(children))
     best = min(looked, key=_by_rank)
-    return Found(best.point, space.environment(best.point), hunt.instances, hunt.pairs)
+    return WorstInstance(best.point, space.environment(best.point), hunt.instances, hunt.pairs)
 
 
 class _Hunt:

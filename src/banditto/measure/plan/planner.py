@@ -111,7 +111,7 @@ class Played(NamedTuple):
 class Planner:
     """Solves for what is open; every rehearsal has the same coins and the same noise."""
 
-    def __init__(self, question: Question, seed: int, tell: Progress, effort: Effort | None = None) -> None:
+    def __init__(self, question: Question, seed: int, tell: Progress, effort: PlanEffort | None = None) -> None:
         self.question, self.seed, self.tell = question, seed, tell
         self.effort = effort or effort_for(question)
         self.widest = question.widest
@@ -293,7 +293,7 @@ def _digits(value: float) -> float:
 _FAILURES = 100  # that a rehearsal expects of a plan which just keeps its promise
 
 
-class Effort(NamedTuple):
+class PlanEffort(NamedTuple):
     """How many executions a rehearsal has, how far apart horizons are tried, and how fine the answer is."""
 
     executions: int
@@ -301,11 +301,15 @@ class Effort(NamedTuple):
     finest: float
 
 
-def effort_for(question: Question) -> Effort:
+def effort_for(question: Question) -> PlanEffort:
     """More for what is quick: constants that are searched for and designs take their time."""
     blank = question.blank()
     fewest = math.ceil(_FAILURES / (1.0 - question.resolve))  # else luck would decide
     if isinstance(blank, LinearEnvironment):
-        return Effort(max(1024, fewest // 2), 2.0, 1.01) if blank.means else Effort(max(192, fewest // 10), 2.0, 1.02)
+        return (
+            PlanEffort(max(1024, fewest // 2), 2.0, 1.01)
+            if blank.means
+            else PlanEffort(max(192, fewest // 10), 2.0, 1.02)
+        )
     usual = min(8192, max(2048, 400_000 // len(blank.means)))
-    return Effort(max(usual, fewest), 1.15, FINEST)
+    return PlanEffort(max(usual, fewest), 1.15, FINEST)

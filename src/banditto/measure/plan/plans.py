@@ -19,7 +19,16 @@ from banditto.core.exact import integer, open_unit, real
 from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
 from banditto.geometry.actions.checking import checked_actions
 from banditto.measure.certify import Regret
-from banditto.measure.plan.planner import LARGEST_RHO, LEAST_RHO, NARROWEST, Effort, Open, Planner, Progress, Settled
+from banditto.measure.plan.planner import (
+    LARGEST_RHO,
+    LEAST_RHO,
+    NARROWEST,
+    Open,
+    PlanEffort,
+    Planner,
+    Progress,
+    Settled,
+)
 from banditto.measure.plan.questions import AIMED, AIMED_LINEAR, Question
 from banditto.measure.plan.rehearsal import Rehearsal
 from banditto.measure.plan.trial_plan import TrialPlan
@@ -153,7 +162,7 @@ def _papers_horizon(planner: Planner, numbers: Settled) -> int | None:
         return None
     if not question.blank().means:  # a design for every execution: that would take too long for a comparison
         return None
-    others = Planner(question, planner.seed, planner.tell, Effort(1024, 1.3, 1.05))
+    others = Planner(question, planner.seed, planner.tell, PlanEffort(1024, 1.3, 1.05))
     return others.horizon(numbers.gap, numbers.rho, 1.05)
 
 

@@ -18,7 +18,7 @@ from banditto.core.horizons import LONGEST_HORIZON
 from banditto.core.registry import Entry
 from banditto.measure.attack.linear_spaces import LinearSpace
 from banditto.policies.catalogue import load_class, lookup, takes_option
-from banditto.policies.certified_elimination.ladder_search import Problem
+from banditto.policies.certified_elimination.ladder_search import LadderProblem
 from banditto.policies.certified_elimination.named_gap import Aim, best_aim
 from banditto.policies.linear.linear_policy import usual_centre
 from banditto.policies.policy import AnyPolicy, Policy
@@ -105,7 +105,7 @@ class Question:
         length = 1e6
         for _ in range(3):  # it depends on itself through logarithms alone
             blank = self.blank()
-            problem = Problem(len(blank.means), math.ceil(length), rho, blank.rewards, gap)
+            problem = LadderProblem(len(blank.means), math.ceil(length), rho, blank.rewards, gap)
             length = min(best_aim(problem, Aim(gap, self.resolve, self.by)).spending / self.by, LONGEST_HORIZON)
         return length
 

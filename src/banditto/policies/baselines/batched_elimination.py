@@ -28,7 +28,7 @@ from banditto.core.rewards import Rewards
 MOST_BATCHES = {"geometric": 100, "minimax": 10}
 
 
-class State(NamedTuple):
+class BatchedState(NamedTuple):
     """Arrays over replicates; `batch` counts from 1."""
 
     batch: int
@@ -72,15 +72,15 @@ class BatchedElimination(WithProtocol):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "ends", _ends(horizon, batches, self.grid, arms))
 
-    def init(self, replicates: int) -> State:
+    def init(self, replicates: int) -> BatchedState:
         """All arms active, nothing spent."""
         replicates = integer(replicates, "replicates", 1, 10**9)
         active = np.ones((self.arms, replicates), dtype=np.bool_).T
         totals = np.zeros((self.arms, replicates), dtype=np.float64).T
         nothing = np.zeros((replicates, 1), dtype=np.int64)
-        return State(1, active, totals, nothing, nothing)
+        return BatchedState(1, active, totals, nothing, nothing)
 
-    def plan(self, state: State) -> IntArray | None:
+    def plan(self, state: BatchedState) -> IntArray | None:
         """Equal pulls up to the batch's end; in the last batch all for the survivor with the best mean."""
         xp = namespace(state.active)
         if not bool(xp.any(state.spent < self.horizon)):
@@ -95,7 +95,7 @@ class BatchedElimination(WithProtocol):
         plan: IntArray = xp.where(several > 1, xp.astype(state.active, xp.int64) * each, last)
         return plan
 
-    def decide(self, state: State, totals: FloatArray, coins: Coins) -> State:
+    def decide(self, state: BatchedState, totals: FloatArray, coins: Coins) -> BatchedState:
         """Drop the survivors whose mean is too far below the best; no coins."""
         xp = namespace(totals)
         pulled = self.plan(state)
@@ -106,7 +106,7 @@ class BatchedElimination(WithProtocol):
         active = state.active & (xp.max(totals, axis=-1, keepdims=True) - totals < cut)
         totals = xp.where(active, totals, xp.asarray(-xp.inf))
         spent = state.spent + xp.sum(pulled, axis=-1, keepdims=True)
-        return State(state.batch + 1, active, totals, pulls, spent)
+        return BatchedState(state.batch + 1, active, totals, pulls, spent)
 
     @property
     def _log(self) -> float:

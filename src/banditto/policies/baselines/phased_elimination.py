@@ -37,7 +37,7 @@ _ACCURACY = 0.5
 _NUMBERS = ("sigma", "centre", "bound")
 
 
-class State(NamedTuple):
+class PhasedState(NamedTuple):
     """Arrays over replicates; `phase` counts from 1."""
 
     phase: int
@@ -75,21 +75,21 @@ class PhasedElimination(WithProtocol):
         """The number of actions."""
         return len(self.actions)
 
-    def init(self, replicates: int) -> State:
+    def init(self, replicates: int) -> PhasedState:
         """All arms active, the first phase to come."""
         replicates = integer(replicates, "replicates", 1, 10**9)
         active = np.ones((self.arms, replicates), dtype=np.bool_).T
         remaining = np.full((replicates, 1), self.horizon, dtype=np.int64)
         pulls = np.zeros((self.arms, replicates), dtype=np.int64).T
         pulls[:] = self._following(1, field_of(self.actions).whole, remaining[:1, 0], np.zeros(1, dtype=np.int64))
-        return State(1, active, pulls, remaining)
+        return PhasedState(1, active, pulls, remaining)
 
-    def plan(self, state: State) -> IntArray | None:
+    def plan(self, state: PhasedState) -> IntArray | None:
         """The pulls to come, or None when every replicate is done."""
         pulls: IntArray = on_host(state.pulls)
         return pulls if pulls.any() else None
 
-    def decide(self, state: State, totals: FloatArray, coins: Coins) -> State:
+    def decide(self, state: PhasedState, totals: FloatArray, coins: Coins) -> PhasedState:
         """Least squares on this phase alone, then the survivors' next phase; no coins."""
         active, pulls, remaining, totals = (on_host(part) for part in (*state[1:], totals))
         left = remaining - pulls.sum(axis=1, keepdims=True)  # (R, 1)
@@ -102,7 +102,7 @@ class PhasedElimination(WithProtocol):
             survivors[rows], best[rows] = self._test(state.phase, mask, gains[rows])
         for mask, rows in field_of(self.actions).groups(survivors, going):
             following[rows] = self._following(state.phase + 1, mask, left[rows, 0], best[rows])
-        return State(state.phase + 1, survivors, following, left)
+        return PhasedState(state.phase + 1, survivors, following, left)
 
     def _test(self, phase: int, mask: bytes, gains: FloatArray) -> tuple[BoolArray, IntArray]:
         """Who survives (rows, K) a phase that all of `mask` went into, and the best (rows,)."""

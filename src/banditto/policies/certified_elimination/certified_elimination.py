@@ -27,15 +27,15 @@ from banditto.core.protocol import Plain, Protocol
 from banditto.core.rewards import Rewards
 from banditto.core.text import significant
 from banditto.policies.certified_elimination import ladder, named_gap
-from banditto.policies.certified_elimination.ladder import EXPLORATION_UNIT, Cut, Plan
-from banditto.policies.certified_elimination.ladder_search import Problem
+from banditto.policies.certified_elimination.ladder import EXPLORATION_UNIT, Cut, Ladder
+from banditto.policies.certified_elimination.ladder_search import LadderProblem
 from banditto.policies.certified_elimination.named_gap import Aim
 from banditto.policies.policy import Description, Guarantee
 from banditto.policies.shared import confidence
 from banditto.policies.shared.replicable import CALIBRATED, UNRESOLVED, Replicable
 
 
-class State(NamedTuple):
+class LadderState(NamedTuple):
     """Arrays over replicates; `batch` counts from 1. A row tests, makes its final choice, or plays one arm for good."""
 
     batch: int
@@ -66,7 +66,7 @@ class CertifiedElimination(Replicable):
     """
 
     gap: float | None = None
-    schedule: Plan = field(default=UNRESOLVED, repr=False)
+    schedule: Ladder = field(default=UNRESOLVED, repr=False)
 
     name: ClassVar[str] = "certified-elimination"
     decision_version: ClassVar[int] = 1
@@ -97,19 +97,19 @@ class CertifiedElimination(Replicable):
     @classmethod
     def planned(cls, aim: Aim, **arguments: Any) -> CertifiedElimination:
         """With constants aimed at a promise about a gap instead of at little regret on many problems."""
-        unaimed = cls(**arguments | {"gap": aim.gap, "schedule": Plan((), 1, 0.5)})  # its arguments are checked
+        unaimed = cls(**arguments | {"gap": aim.gap, "schedule": Ladder((), 1, 0.5)})  # its arguments are checked
         return replace(unaimed, schedule=named_gap.aimed_plan(unaimed._problem, aim))
 
     # -- the algorithm ------------------------------------------------------------------------------------
 
-    def init(self, replicates: int) -> State:
+    def init(self, replicates: int) -> LadderState:
         """All arms active, nothing spent."""
         replicates = integer(replicates, "replicates", 1, 10**9)
         active = np.ones((self.arms, replicates), dtype=np.bool_).T  # arm-major, as the engine draws
         several = np.full((replicates, 1), self.arms, dtype=np.int64)
         return self._opened(1, active, several, np.full((replicates, 1), self.horizon, dtype=np.int64))
 
-    def plan(self, state: State) -> IntArray | None:
+    def plan(self, state: LadderState) -> IntArray | None:
         """Every active arm equally often; where one is left, all that remains."""
         xp = namespace(state.active)
         if not bool(xp.any(state.remaining > 0)):
@@ -117,7 +117,7 @@ class CertifiedElimination(Replicable):
         pulls: IntArray = xp.astype(state.active, xp.int64) * state.each
         return pulls
 
-    def decide(self, state: State, totals: FloatArray, coins: Coins) -> State:
+    def decide(self, state: LadderState, totals: FloatArray, coins: Coins) -> LadderState:
         """Commit or drop by the batch's own totals; in the final batch choose."""
         xp = namespace(totals)
         values = totals  # (R, K), -inf where dropped
@@ -133,7 +133,7 @@ class CertifiedElimination(Replicable):
         several = counted(active)
         return self._opened(state.batch + 1, active, several, state.remaining - state.each * state.several)
 
-    def _survivors(self, state: State, values: FloatArray, coins: Coins) -> Any:
+    def _survivors(self, state: LadderState, values: FloatArray, coins: Coins) -> Any:
         """Who stays after a test: the leader alone if it leads by more than one cut, else all within the other."""
         xp = namespace(values)
         pulls, commit, eliminate = self.schedule.batch(state.batch)
@@ -147,7 +147,7 @@ class CertifiedElimination(Replicable):
             stays = stays & within(values, cut)
         return stays
 
-    def _choice_noise(self, state: State, coins: Coins, xp: Any) -> Any:
+    def _choice_noise(self, state: LadderState, coins: Coins, xp: Any) -> Any:
         """m lambda g for every arm: Gumbel noise at the scale of a total of m rewards."""
         tosses = [xp.asarray(coins.uniform("choice", state.batch, arm)) for arm in range(self.arms)]
         u = xp.clip(xp.concat(tosses, axis=1), 2.0**-54, 1.0 - 2.0**-53)  # (R, K), shared; finite noise
@@ -162,7 +162,7 @@ class CertifiedElimination(Replicable):
         """The first of the largest entries of each row."""
         return xp.arange(self.arms)[None, :] == xp.argmax(values, axis=-1, keepdims=True)
 
-    def _opened(self, batch: int, active: Any, several: Any, remaining: Any) -> State:
+    def _opened(self, batch: int, active: Any, several: Any, remaining: Any) -> LadderState:
         """The state with its next step settled: a test, the final batch, or one arm for good."""
         xp = namespace(active)
         pulls = self.schedule.batch(batch).pulls
@@ -171,7 +171,7 @@ class CertifiedElimination(Replicable):
             testing = xp.zeros_like(testing)
         elif bool(xp.all(testing)):
             each = xp.full_like(remaining, pulls)
-            return State(batch, active, several, remaining, each, testing, xp.zeros_like(testing))
+            return LadderState(batch, active, several, remaining, each, testing, xp.zeros_like(testing))
         final = self.schedule.exploration * remaining // (EXPLORATION_UNIT * several)
         choosing = ~testing & (several > 1) & (final > 0)
         stuck = ~testing & ~choosing & (several > 1)  # not a pull for each: the first arm
@@ -179,13 +179,13 @@ class CertifiedElimination(Replicable):
             active = xp.where(stuck, self._one_hot(xp.astype(active, xp.int64), xp), active)
             several = xp.where(stuck, xp.ones_like(several), several)
         each = xp.where(testing, xp.asarray(pulls), xp.where(choosing, final, remaining))
-        return State(batch, active, several, remaining, each, testing, choosing)
+        return LadderState(batch, active, several, remaining, each, testing, choosing)
 
     # -- its constants and what they promise ---------------------------------------------------------------
 
     @property
-    def _problem(self) -> Problem:
-        return Problem(self.arms, self.horizon, self.rho, self._rewards, self.gap)
+    def _problem(self) -> LadderProblem:
+        return LadderProblem(self.arms, self.horizon, self.rho, self._rewards, self.gap)
 
     @property
     def free_constants(self) -> frozenset[str]:
@@ -253,7 +253,7 @@ class CertifiedElimination(Replicable):
         """The policy that decides by a protocol's resolved constants, whatever this machine would find."""
         arguments = cls._arguments(protocol, "gap")
         arguments["gap"] = arguments["gap"] or None
-        return cls(**arguments, schedule=Plan.from_plain(protocol.resolved, protocol.horizon))
+        return cls(**arguments, schedule=Ladder.from_plain(protocol.resolved, protocol.horizon))
 
 
 def _edges(cut: Cut | None) -> tuple[object, object]:

@@ -15,7 +15,7 @@ from banditto.core.exact import integer, precise, written
 from banditto.core.protocol import Plain, fraction, from_fraction
 from banditto.core.schedule import MOST_BATCHES
 from banditto.policies.certified_elimination import ladder_search
-from banditto.policies.certified_elimination.ladder_search import Problem
+from banditto.policies.certified_elimination.ladder_search import LadderProblem
 from banditto.policies.certified_elimination.overlap import Window, worst_sum
 from banditto.policies.shared import confidence
 
@@ -43,7 +43,7 @@ class TestBatch(NamedTuple):
     eliminate: Cut | None
 
 
-class Plan(NamedTuple):
+class Ladder(NamedTuple):
     """The constants that decide: batches with tests, the final batch's size and the noise of its choice."""
 
     batches: tuple[TestBatch, ...]
@@ -67,7 +67,7 @@ class Plan(NamedTuple):
         return {"batches": tuple(rows), **final}
 
     @classmethod
-    def from_plain(cls, content: Mapping[str, Any], horizon: int) -> Plan:
+    def from_plain(cls, content: Mapping[str, Any], horizon: int) -> Ladder:
         """Read what `to_plain` wrote."""
         rows = content.get("batches")
         if set(content) != {"batches", "exploration", "choice_rho"} or not isinstance(rows, tuple):
@@ -101,7 +101,7 @@ def _batch_from_plain(row: Any, horizon: int) -> TestBatch:
     return TestBatch(integer(row["pulls"], "pulls", 1, horizon), commit, eliminate)
 
 
-def resolve(problem: Problem) -> Plan:
+def resolve(problem: LadderProblem) -> Ladder:
     """Search a design, then the narrowest windows for which every inequality of the proof holds."""
     design = ladder_search.best_design(problem)
     guess = max(2, round(math.log(problem.horizon) / math.log(design.growth)))
@@ -109,7 +109,7 @@ def resolve(problem: Problem) -> Plan:
     return with_first(problem, design, first)
 
 
-def relaxed(problem: Problem, plan: Plan, nominal: float) -> Plan:
+def relaxed(problem: LadderProblem, plan: Ladder, nominal: float) -> Ladder:
     """A plan with the windows that a larger rho would have, narrower by rho / nominal.
 
     Narrower windows would end at smaller gaps. Shorter batches instead make them end where they did, so that whatever
@@ -124,7 +124,7 @@ def relaxed(problem: Problem, plan: Plan, nominal: float) -> Plan:
         wider = math.sqrt(pulls / fewer)  # windows widen with the root of the pulls
         drop = None if eliminate is None else _scaled(_narrowed(eliminate, lead, ratio), wider)
         batches.append(TestBatch(fewer, _scaled(narrow, wider), drop))
-    return Plan(tuple(batches), plan.exploration, min(plan.choice_rho / ratio, 1.0 - 1e-9))
+    return Ladder(tuple(batches), plan.exploration, min(plan.choice_rho / ratio, 1.0 - 1e-9))
 
 
 def _narrowed(cut: Cut, lead: float, ratio: float) -> Cut:
@@ -136,7 +136,7 @@ def _scaled(cut: Cut, factor: float) -> Cut:
     return cut if factor == 1.0 else Cut(_snapped(cut.low * factor), _snapped(cut.width * factor))
 
 
-def with_first(problem: Problem, design: ladder_search.Design, first: int) -> Plan:
+def with_first(problem: LadderProblem, design: ladder_search.LadderShape, first: int) -> Ladder:
     """The plan of a design whose first batch pulls every arm `first` times."""
     pulls = _ladder(first, design.growth, problem)
     room = float(written(problem.rho) - Decimal(2) / problem.horizon) - problem.arms * CHOICE_PRECISION
@@ -145,14 +145,16 @@ def with_first(problem: Problem, design: ladder_search.Design, first: int) -> Pl
         dead = sum(batch.commit.low >= _widest_gap(problem) for batch in batches)  # no gap is so wide
         if not dead:
             share = room * (1.0 - 1e-9) * design.final_share / 1000.0
-            return Plan(batches, design.exploration, share / _choice_rounding(problem))
+            return Ladder(batches, design.exploration, share / _choice_rounding(problem))
         # the first test must fit with all arms
         pulls = [m for m in pulls[dead:] if problem.units * pulls[dead] <= problem.horizon]
     alone = (problem.rho - problem.arms * CHOICE_PRECISION) * (1.0 - 1e-9)
-    return Plan((), design.exploration, alone / _choice_rounding(problem))
+    return Ladder((), design.exploration, alone / _choice_rounding(problem))
 
 
-def _tests(problem: Problem, design: ladder_search.Design, pulls: list[int], room: float) -> tuple[TestBatch, ...]:
+def _tests(
+    problem: LadderProblem, design: ladder_search.LadderShape, pulls: list[int], room: float
+) -> tuple[TestBatch, ...]:
     """The batches with their cuts, each kind of test with its share of the room."""
     commits = _calibrated(
         problem, pulls, design.commit_offset, room * design.commit_share / 1000.0, 1, (1, problem.arms - 1)
@@ -165,18 +167,18 @@ def _tests(problem: Problem, design: ladder_search.Design, pulls: list[int], roo
     return tuple(TestBatch(*row) for row in zip(pulls, commits, drops, strict=True))
 
 
-def _widest_gap(problem: Problem) -> float:
+def _widest_gap(problem: LadderProblem) -> float:
     return 1.0 if problem.rewards.kind == "bounded" else math.inf
 
 
-def _choice_rounding(problem: Problem) -> float:
+def _choice_rounding(problem: LadderProblem) -> float:
     """1 + what rounded totals add to the final choice, relative to its share: 2^-48 (R/sigma) sqrt(T) at the most."""
     if problem.linear is not None:
         return 1.0 + LINEAR_PRECISION  # checked before the final batch
     return 1.0 + 2.0**-48 * problem.rewards.reach / problem.rewards.sigma * math.sqrt(problem.horizon)
 
 
-def _ladder(first: int, growth: int, problem: Problem) -> list[int]:
+def _ladder(first: int, growth: int, problem: LadderProblem) -> list[int]:
     """m_1 q^(i-1) as long as two arms could be tested, or nothing if all K cannot be tested once."""
     pulls, total, size = [], 0, first
     fewest = problem.fewest_units
@@ -187,7 +189,7 @@ def _ladder(first: int, growth: int, problem: Problem) -> list[int]:
 
 
 def _calibrated(
-    problem: Problem, pulls: list[int], offset: int, share: float, comparisons: int, factors: tuple[int, int]
+    problem: LadderProblem, pulls: list[int], offset: int, share: float, comparisons: int, factors: tuple[int, int]
 ) -> list[Cut]:
     """Windows of width M E (comparisons / share) that begin at R + a times their width.
 
@@ -226,13 +228,13 @@ def _snapped(value: float) -> float:
     return math.ldexp(math.ceil(math.ldexp(fraction_part, 32)), exponent - 32)
 
 
-def _sum(problem: Problem, pulls: list[int], cuts: list[Cut], factors: tuple[int, int]) -> float:
+def _sum(problem: LadderProblem, pulls: list[int], cuts: list[Cut], factors: tuple[int, int]) -> float:
     """The largest sum of bounds over all gaps, rounding of comparisons included."""
     windows = [Window(m, cut.low, cut.width, problem.noise(m)) for m, cut in zip(pulls, cuts, strict=True)]
     return worst_sum(windows, problem.rewards.sigma, factors, _widest_gap(problem)) + _precision(problem, cuts)
 
 
-def _precision(problem: Problem, cuts: list[Cut]) -> float:
+def _precision(problem: LadderProblem, cuts: list[Cut]) -> float:
     """What finite coins, rounded cuts and rounded totals add."""
     if problem.linear is not None:
         arms, rho, bias = problem.arms, problem.rho, problem.linear.bias
@@ -251,7 +253,7 @@ def bias_allowed(arms: int, rho: float, bias: float, width: float) -> float:
     return bias if bias <= width * rho / (128.0 * arms) else 0.0
 
 
-def proved(problem: Problem, plan: Plan) -> bool:
+def proved(problem: LadderProblem, plan: Ladder) -> bool:
     """Whether the plan is of the kind that the proof is about.
 
     Lower ends are above R, the commit's fall from batch to batch, and none is so many widths above 0 that rounded cuts
@@ -270,7 +272,7 @@ def proved(problem: Problem, plan: Plan) -> bool:
     return True
 
 
-def terms(problem: Problem, plan: Plan) -> Terms:
+def terms(problem: LadderProblem, plan: Ladder) -> Terms:
     """The theorem's right side for a plan that `proved` accepts."""
     arms = problem.arms
     pulls = [batch.pulls for batch in plan.batches]

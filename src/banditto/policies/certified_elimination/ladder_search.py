@@ -43,7 +43,7 @@ class Linear(NamedTuple):
     bias: float = 0.0
 
 
-class Problem(NamedTuple):
+class LadderProblem(NamedTuple):
     """What the constants are for; `gap` is None unless the user named one."""
 
     arms: int
@@ -77,7 +77,7 @@ class Problem(NamedTuple):
         return confidence.batch_noise(self.arms, self.rewards, samples)
 
 
-class Design(NamedTuple):
+class LadderShape(NamedTuple):
     """A point of the search, in integers: growth q, offsets in 32nds, shares of rho in thousandths."""
 
     growth: int
@@ -94,11 +94,11 @@ class Design(NamedTuple):
         return 1000 - self.elimination_share - self.final_share
 
 
-START = Design(9, 0, 4, 4, 0, 50, 2)
+START = LadderShape(9, 0, 4, 4, 0, 50, 2)
 
 
 @lru_cache(maxsize=256)
-def best_design(problem: Problem) -> Design:
+def best_design(problem: LadderProblem) -> LadderShape:
     """Coordinates in turn, twice; growth, commit offset and phase together."""
     best, least = START, _objective(START, problem)
     for _ in range(2):
@@ -111,7 +111,7 @@ def best_design(problem: Problem) -> Design:
     return best
 
 
-def _neighbourhoods(problem: Problem) -> list[list[dict[str, int]]]:
+def _neighbourhoods(problem: LadderProblem) -> list[list[dict[str, int]]]:
     shapes = [{"growth": q, "commit_offset": a, "phase": k} for q in GROWTHS for a in OFFSETS for k in range(_PHASES)]
     ends = [{"final_share": f, "exploration": e} for f in FINAL for e in EXPLORATION]
     if problem.arms == 2:  # with two arms a commit is an elimination
@@ -127,13 +127,13 @@ class Shape(NamedTuple):
     width: float
 
 
-def commit_shape(design: Design, problem: Problem, batches: int) -> Shape:
+def commit_shape(design: LadderShape, problem: LadderProblem, batches: int) -> Shape:
     """The commit's window."""
     share = design.commit_share / 1000.0
     return _shape(problem, batches, design.growth, design.commit_offset, share, 1, (1, problem.arms - 1))
 
 
-def elimination_shape(design: Design, problem: Problem, batches: int) -> Shape | None:
+def elimination_shape(design: LadderShape, problem: LadderProblem, batches: int) -> Shape | None:
     """The elimination's window, if there is one."""
     if design.elimination_share == 0:
         return None
@@ -144,7 +144,13 @@ def elimination_shape(design: Design, problem: Problem, batches: int) -> Shape |
 
 @lru_cache(maxsize=4096)
 def _shape(
-    problem: Problem, batches: int, growth: int, offset: int, share: float, comparisons: int, factors: tuple[int, int]
+    problem: LadderProblem,
+    batches: int,
+    growth: int,
+    offset: int,
+    share: float,
+    comparisons: int,
+    factors: tuple[int, int],
 ) -> Shape:
     """The narrowest window whose sum over an endless ladder of batches is at most its share of rho."""
     sigma = problem.rewards.sigma
@@ -172,7 +178,7 @@ def _endless_sum(shape: Shape, growth: int, noise: float, sigma: float, factors:
     return float(np.where(inside, noise, np.minimum(noise, tails)).sum(axis=1).max() / shape.width)
 
 
-def first_pulls(design: Design, problem: Problem, shape: Shape) -> int:
+def first_pulls(design: LadderShape, problem: LadderProblem, shape: Shape) -> int:
     """m_1: the first batch at which the widest gap could lead to a commit, times a fraction of the growth."""
     widest = problem.widest
     return math.ceil((shape.low / widest) ** 2 * math.exp(math.log(design.growth) * design.phase / _PHASES))
@@ -214,13 +220,13 @@ def _grouped(worlds: tuple[tuple[float, ...], ...]) -> Profiles:
     return Profiles(gaps, np.tile(counts, (len(gaps), 1)))
 
 
-def expected_regret(design: Design, problem: Problem) -> float:
+def expected_regret(design: LadderShape, problem: LadderProblem) -> float:
     """Predicted regret of a linear problem, the mean over the worlds that it is tuned for."""
     assert problem.linear is not None
     return float(predicted_regret(design, problem, _grouped(problem.linear.worlds)).mean())
 
 
-def _objective(design: Design, problem: Problem) -> float:
+def _objective(design: LadderShape, problem: LadderProblem) -> float:
     if problem.linear is not None:
         profiles = _grouped(problem.linear.worlds)
         return float(np.log(np.maximum(predicted_regret(design, problem, profiles), 1e-9)).mean())
@@ -230,7 +236,9 @@ def _objective(design: Design, problem: Problem) -> float:
     return float(np.log(np.maximum(predicted_regret(design, problem, profiles), 1e-9)).mean())
 
 
-def predicted_regret(design: Design, problem: Problem, profiles: Profiles, first: int | None = None) -> FloatArray:
+def predicted_regret(
+    design: LadderShape, problem: LadderProblem, profiles: Profiles, first: int | None = None
+) -> FloatArray:
     """Regret on these problems, about; shape (P,). `first` is m_1 where the design's phase does not say it."""
     gaps, counts = profiles  # (P, G) each
     many = counts[..., np.newaxis]

@@ -18,8 +18,8 @@ from scipy.special import ndtr
 
 from banditto.core.exact import first_true
 from banditto.policies.certified_elimination import ladder, ladder_search
-from banditto.policies.certified_elimination.ladder import Plan
-from banditto.policies.certified_elimination.ladder_search import Design, Problem, Shape
+from banditto.policies.certified_elimination.ladder import Ladder
+from banditto.policies.certified_elimination.ladder_search import LadderProblem, LadderShape, Shape
 
 _MARGIN = 0.4  # of what is left to 1: predictions are a little off, and promises must hold
 _GROWTHS = (6, 9, 12, 14)  # with one gap in mind, batches that come too early are a waste
@@ -38,13 +38,13 @@ class Aim(NamedTuple):
 class Aimed(NamedTuple):
     """A design, the pulls of its first batch and of the one that decides, and what is spent by then."""
 
-    design: Design
+    design: LadderShape
     first: int
     deciding: float
     spending: float
 
 
-def aimed_plan(problem: Problem, aim: Aim) -> Plan:
+def aimed_plan(problem: LadderProblem, aim: Aim) -> Ladder:
     """The cheapest plan that keeps the promise, or the one that comes nearest to it."""
     design, first, deciding, _ = best_aim(problem, aim)
     plan = ladder.with_first(problem, design, first)
@@ -56,7 +56,7 @@ def aimed_plan(problem: Problem, aim: Aim) -> Plan:
 
 
 @lru_cache(maxsize=256)
-def best_aim(problem: Problem, aim: Aim) -> Aimed:
+def best_aim(problem: LadderProblem, aim: Aim) -> Aimed:
     """Growth and offset together, then the final batch; regret counts only among those that keep the promise."""
     profiles = ladder_search.profiles_of(problem.arms, (aim.gap,), problem.widest)
 
@@ -75,7 +75,7 @@ def best_aim(problem: Problem, aim: Aim) -> Aimed:
     return best
 
 
-def _aimed(problem: Problem, aim: Aim, design: Design) -> Aimed:
+def _aimed(problem: LadderProblem, aim: Aim, design: LadderShape) -> Aimed:
     guess = max(2, round(math.log(problem.horizon) / math.log(design.growth)))
     shape = ladder_search.commit_shape(design, problem, guess)
     deciding = _deciding_pulls(problem, aim, shape)
@@ -86,7 +86,7 @@ def _aimed(problem: Problem, aim: Aim, design: Design) -> Aimed:
     return Aimed(design, first, deciding, float(problem.arms * spent))
 
 
-def _first(problem: Problem, design: Design, shape: Shape, deciding: float) -> int:
+def _first(problem: LadderProblem, design: LadderShape, shape: Shape, deciding: float) -> int:
     """m_1: the deciding batch's pulls, divided by the growth as often as a widest gap could still be committed on."""
     first = deciding
     fewest = (shape.low / problem.widest) ** 2
@@ -95,14 +95,14 @@ def _first(problem: Problem, design: Design, shape: Shape, deciding: float) -> i
     return math.ceil(first)
 
 
-def _real_shape(plan: Plan, deciding: float) -> Shape:
+def _real_shape(plan: Ladder, deciding: float) -> Shape:
     """The commit's window in units of 1/sqrt(m), of the batch that decides; it is a little wider in short batches."""
     pulls, commit, _ = min(plan.batches, key=lambda batch: abs(math.log(batch.pulls / deciding)))
     root = math.sqrt(pulls)
     return Shape(commit.low * root, commit.width * root)
 
 
-def _deciding_pulls(problem: Problem, aim: Aim, shape: Shape) -> float:
+def _deciding_pulls(problem: LadderProblem, aim: Aim, shape: Shape) -> float:
     """m: pulls of each arm with which one batch resolves the gap, with a little more than the wanted probability."""
     wanted = aim.probability + _MARGIN * (1.0 - aim.probability)
     sigma = problem.rewards.sigma

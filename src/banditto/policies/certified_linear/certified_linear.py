@@ -26,10 +26,10 @@ from banditto.core.protocol import Plain, Protocol
 from banditto.core.text import significant
 from banditto.geometry.actions.finite import FiniteActions
 from banditto.policies.certified_elimination import ladder
-from banditto.policies.certified_elimination.ladder import EXPLORATION_UNIT, Plan
+from banditto.policies.certified_elimination.ladder import EXPLORATION_UNIT, Ladder
 from banditto.policies.certified_linear.predicted_costs import best_plan, gaps_of, lattice_regret
 from banditto.policies.certified_linear.value_cuts import LinearCuts
-from banditto.policies.least_squares_rounding.accuracies import RoundingPlan
+from banditto.policies.least_squares_rounding.accuracies import RoundingSchedule
 from banditto.policies.least_squares_rounding.least_squares_rounding import LeastSquaresRounding
 from banditto.policies.linear.contests import contest, field_of
 from banditto.policies.linear.linear_policy import LinearPolicy, largest_parameter
@@ -218,9 +218,9 @@ class CertifiedLinear(LinearPolicy):
         inner: LinearCuts | LeastSquaresRounding
         if arguments["method"] == "thresholds":
             # a batch of precision m may take as few as m/2 pulls
-            inner = LinearCuts(**known, schedule=Plan.from_plain(constants, 2 * protocol.horizon))
+            inner = LinearCuts(**known, schedule=Ladder.from_plain(constants, 2 * protocol.horizon))
         else:
-            inner = LeastSquaresRounding(**known, schedule=RoundingPlan.from_plain(constants))
+            inner = LeastSquaresRounding(**known, schedule=RoundingSchedule.from_plain(constants))
         return cls(**arguments, inner=inner, costs=costs)
 
 

@@ -16,7 +16,7 @@ from banditto.core.arrays import FloatArray
 from banditto.geometry.actions.finite import FiniteActions
 from banditto.numbers import lattice
 from banditto.numbers.fixed_order import inner, product
-from banditto.policies.least_squares_rounding.accuracies import RoundingPlan, RoundingProblem
+from banditto.policies.least_squares_rounding.accuracies import RoundingProblem, RoundingSchedule
 
 _WORLDS = 24
 _MOST_TESTS, _RATIOS = 4, (2.0, 4.0, 8.0)  # of the plans that are compared
@@ -55,7 +55,7 @@ def _even_gaps(actions: Any, theta: FloatArray) -> FloatArray:
     return np.round(np.linspace(0.0, ends[0] - ends[1], 200), 9)
 
 
-def best_plan(problem: RoundingProblem, gaps: FloatArray) -> RoundingPlan:
+def best_plan(problem: RoundingProblem, gaps: FloatArray) -> RoundingSchedule:
     """The plan of LeastSquaresRounding with the least predicted regret, of those whose bound on it is not far off."""
     best = problem.resolve()
     least, limit = lattice_regret(best, problem, gaps), _WORST * problem.regret(best)
@@ -67,7 +67,7 @@ def best_plan(problem: RoundingProblem, gaps: FloatArray) -> RoundingPlan:
     return best
 
 
-def lattice_regret(plan: RoundingPlan, problem: RoundingProblem, gaps: FloatArray) -> float:
+def lattice_regret(plan: RoundingSchedule, problem: RoundingProblem, gaps: FloatArray) -> float:
     """Predicted regret of LeastSquaresRounding, the mean over worlds with these gaps (world, action).
 
     In every batch the actions within 2 eps are left, and pulls are spread over them. The last estimate's error is that

@@ -17,8 +17,8 @@ from banditto.core.arrays import BoolArray, FloatArray
 from banditto.core.exact import ceiling, precise
 from banditto.core.protocol import Plain
 from banditto.policies.certified_elimination import ladder, ladder_search
-from banditto.policies.certified_elimination.ladder import EXPLORATION_UNIT, Plan
-from banditto.policies.certified_elimination.ladder_search import Linear, Problem
+from banditto.policies.certified_elimination.ladder import EXPLORATION_UNIT, Ladder
+from banditto.policies.certified_elimination.ladder_search import LadderProblem, Linear
 from banditto.policies.certified_linear.predicted_costs import worlds_of
 from banditto.policies.linear.contests import contest, stray
 from banditto.policies.linear.linear_policy import largest_parameter
@@ -30,7 +30,7 @@ from banditto.policies.shared.replicable import UNRESOLVED
 class LinearCuts(LinearRace):
     """A part of `CertifiedLinear`; `schedule` holds the resolved constants that decide."""
 
-    schedule: Plan = field(default=UNRESOLVED, repr=False)
+    schedule: Ladder = field(default=UNRESOLVED, repr=False)
 
     name: ClassVar[str] = "certified-linear"
 
@@ -39,13 +39,13 @@ class LinearCuts(LinearRace):
         self._set(schedule=self.schedule or ladder.resolve(self.problem))
 
     @property
-    def problem(self) -> Problem:
+    def problem(self) -> LadderProblem:
         """What its constants are for."""
         found = contest(self.actions, self._field.whole)
         assert found is not None, "whoever makes it has looked"
         worlds = worlds_of(self.actions, largest_parameter(self._rewards, self._centre))
         linear = Linear(found.design.dimension, found.units, self._widest, worlds, self._bias)
-        return Problem(self.arms, self.horizon, self.rho, self._rewards, None, linear)
+        return LadderProblem(self.arms, self.horizon, self.rho, self._rewards, None, linear)
 
     @property
     def _bias(self) -> float:

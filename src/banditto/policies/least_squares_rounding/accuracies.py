@@ -37,7 +37,7 @@ class RoundingBatch(NamedTuple):
     rho: float
 
 
-class RoundingPlan(NamedTuple):
+class RoundingSchedule(NamedTuple):
     """The constants that decide; `tail` is t: an estimate is less accurate with probability exp(-t) at most."""
 
     batches: tuple[RoundingBatch, ...]
@@ -55,7 +55,7 @@ class RoundingPlan(NamedTuple):
         return {"batches": tuple(rows), "tail": fraction(self.tail)}
 
     @classmethod
-    def from_plain(cls, content: Mapping[str, Any]) -> RoundingPlan:
+    def from_plain(cls, content: Mapping[str, Any]) -> RoundingSchedule:
         """Read what `to_plain` wrote."""
         rows = content.get("batches")
         if set(content) != {"batches", "tail"} or not isinstance(rows, tuple) or len(rows) > MOST_BATCHES:
@@ -107,7 +107,7 @@ class RoundingProblem(NamedTuple):
         leverage = 2.0 * epsilon / (whole + math.sqrt(whole * whole + 4.0 * more * epsilon))
         return float(_SLACK * self.g / leverage**2) + self.support
 
-    def regret(self, plan: RoundingPlan) -> float:
+    def regret(self, plan: RoundingSchedule) -> float:
         """The proof's bound: pulls of batch i lose 4 eps_(i-1) at most, what follows the last one 2 eps."""
         spent, lost, before = 0.0, 0.0, self.widest
         for epsilon, rho in plan.batches:
@@ -117,7 +117,7 @@ class RoundingProblem(NamedTuple):
         after = min(self.widest, 2.0 * plan.batches[-1].epsilon) if plan.batches else self.widest
         return math.inf if spent >= self.horizon else lost + after * (self.horizon - spent)
 
-    def resolve(self) -> RoundingPlan:
+    def resolve(self) -> RoundingSchedule:
         """The plan of least regret, as far as the proof bounds it."""
         best, least = self.coarsest(), math.inf  # which may not fit either: then it does not take place
         for plan in self.candidates(_MOST_TESTS, _RATIOS):
@@ -126,14 +126,14 @@ class RoundingProblem(NamedTuple):
                 best, least = plan, regret
         return best
 
-    def candidates(self, most: int, ratios: tuple[float, ...]) -> Iterator[RoundingPlan]:
+    def candidates(self, most: int, ratios: tuple[float, ...]) -> Iterator[RoundingSchedule]:
         """Plans of up to so many batches, whose accuracies fall by one of these ratios."""
         for number in range(1, most + 1):
             tail = math.log(number * self.horizon)
             for step in range(_STEPS):
                 first = self.widest / 4.0 * 2.0 ** (-step / 2.0)
                 for ratio in ratios if number > 1 else ratios[:1]:
-                    yield RoundingPlan(self._shares([first * ratio**-k for k in range(number)]), tail)
+                    yield RoundingSchedule(self._shares([first * ratio**-k for k in range(number)]), tail)
 
     def _shares(self, epsilons: list[float]) -> tuple[RoundingBatch, ...]:
         """rho_i = rho eps_i^(-1/3) / sum of eps_k^(-1/3), a trifle less so that they do not add up to more than rho."""
@@ -141,11 +141,11 @@ class RoundingProblem(NamedTuple):
         whole = self.rho * (1.0 - 2.0**-40) / math.fsum(weights)
         return tuple(RoundingBatch(e, whole * w) for e, w in zip(epsilons, weights, strict=True))
 
-    def coarsest(self) -> RoundingPlan:
+    def coarsest(self) -> RoundingSchedule:
         """A single batch of the least accuracy that is considered."""
-        return RoundingPlan(self._shares([self.widest / 4.0]), math.log(self.horizon))
+        return RoundingSchedule(self._shares([self.widest / 4.0]), math.log(self.horizon))
 
-    def paper(self) -> RoundingPlan:
+    def paper(self) -> RoundingSchedule:
         """eps_i = sigma d sqrt(log T / q^i) with rho/B each; delta = 1/(2 |A'| T^2), A' a 1/T-net of (3T)^d actions.
 
         Batches in which no gap is so wide that it could be dropped are left out.
@@ -159,7 +159,7 @@ class RoundingProblem(NamedTuple):
             net = self.dimension * (Decimal(3).ln() + log) if self.actions is None else Decimal(self.actions).ln()
             tail = float(Decimal(2).ln() + 2 * log + net)
             kept = [float(e) for e in epsilons if 2 * e < Decimal(self.widest)]
-        return RoundingPlan(tuple(RoundingBatch(epsilon, share) for epsilon in kept), tail)
+        return RoundingSchedule(tuple(RoundingBatch(epsilon, share) for epsilon in kept), tail)
 
 
 @lru_cache(maxsize=64)

@@ -32,7 +32,7 @@ from banditto.core.protocol import Plain, Protocol
 from banditto.core.text import significant
 from banditto.geometry.actions.finite import FiniteActions
 from banditto.geometry.active_sets import ConvexField, FiniteField, field_for
-from banditto.policies.least_squares_rounding.accuracies import RoundingPlan, RoundingProblem
+from banditto.policies.least_squares_rounding.accuracies import RoundingProblem, RoundingSchedule
 from banditto.policies.least_squares_rounding.openings import Opening, Openings
 from banditto.policies.linear.estimate_rounding import PRECISION_SHARE
 from banditto.policies.linear.linear_policy import LinearPolicy
@@ -40,7 +40,7 @@ from banditto.policies.policy import Description, Guarantee
 from banditto.policies.shared.replicable import UNRESOLVED
 
 
-class State(NamedTuple):
+class RoundingState(NamedTuple):
     """Arrays over replicates; `batch` counts from 1. A row tests, or plays one action for good."""
 
     batch: int
@@ -68,7 +68,7 @@ class LeastSquaresRounding(LinearPolicy):
     """
 
     rounding: Literal["lattice", "grid"] | None = None
-    schedule: RoundingPlan = field(default=UNRESOLVED, repr=False)
+    schedule: RoundingSchedule = field(default=UNRESOLVED, repr=False)
 
     name: ClassVar[str] = "least-squares-rounding"
     decision_version: ClassVar[int] = 1
@@ -115,7 +115,7 @@ class LeastSquaresRounding(LinearPolicy):
 
     # -- the algorithm ------------------------------------------------------------------------------------
 
-    def init(self, replicates: int) -> State:
+    def init(self, replicates: int) -> RoundingState:
         """All actions active, nothing spent."""
         replicates = integer(replicates, "replicates", 1, 10**9)
         theta = np.zeros((replicates, self.actions.dimension))
@@ -123,20 +123,20 @@ class LeastSquaresRounding(LinearPolicy):
         testing = np.ones((replicates, 1), dtype=np.bool_)
         return self._opened(1, self._field.start(replicates), theta, remaining, testing)
 
-    def plan(self, state: State) -> IntArray | None:
+    def plan(self, state: RoundingState) -> IntArray | None:
         """The core set of the active actions in the proportions of its design; in the end one action."""
         pulls: IntArray = on_host(state.pulls)
         return pulls if pulls.any() else None
 
-    def places(self, state: State) -> FloatArray:
+    def places(self, state: RoundingState) -> FloatArray:
         """The actions of the columns of `plan`, for an infinite set; shape (R, S, d)."""
         places: FloatArray = on_host(state.places)
         return places
 
-    def decide(self, state: State, totals: FloatArray, coins: Coins) -> State:
+    def decide(self, state: RoundingState, totals: FloatArray, coins: Coins) -> RoundingState:
         """Round the estimate of every testing row, and keep what is within 2 eps of its best."""
         totals = on_host(totals)
-        state = State(state.batch, *(on_host(part) for part in state[1:]))
+        state = RoundingState(state.batch, *(on_host(part) for part in state[1:]))
         spent = state.pulls.sum(axis=1, keepdims=True)
         rows = np.flatnonzero(state.testing[:, 0] & (state.remaining > spent)[:, 0])
         theta, active = state.theta.copy(), state.active
@@ -159,7 +159,7 @@ class LeastSquaresRounding(LinearPolicy):
             theta, active = self._kept(state, theta, rows)
         return self._opened(state.batch + 1, active, theta, state.remaining - spent, state.testing)
 
-    def _kept(self, state: State, theta: FloatArray, rows: IntArray) -> tuple[FloatArray, Any]:
+    def _kept(self, state: RoundingState, theta: FloatArray, rows: IntArray) -> tuple[FloatArray, Any]:
         batch = self.schedule.batch(state.batch)
         assert batch is not None
         slack, space = 2.0 * batch.epsilon, self._field
@@ -176,7 +176,9 @@ class LeastSquaresRounding(LinearPolicy):
                 cuts[row, 0] = space.cut(group.key, theta[row], slack)
         return theta, np.concatenate([state.active, cuts], axis=1)
 
-    def _opened(self, batch: int, active: Any, theta: FloatArray, remaining: IntArray, testing: BoolArray) -> State:
+    def _opened(
+        self, batch: int, active: Any, theta: FloatArray, remaining: IntArray, testing: BoolArray
+    ) -> RoundingState:
         """The state with its next step settled: a test where one fits, else one action for good."""
         space, count = self._field, len(theta)
         testing = testing & (remaining > 0)
@@ -203,7 +205,7 @@ class LeastSquaresRounding(LinearPolicy):
             for group in space.groups(active, alone):
                 for row in group.rows.tolist():
                     places[row, 0] = space.best(group.key, theta[row])
-        return State(batch, active, theta, remaining, testing, pulls, places)
+        return RoundingState(batch, active, theta, remaining, testing, pulls, places)
 
     # -- its constants and what they promise ---------------------------------------------------------------
 
@@ -277,12 +279,12 @@ class LeastSquaresRounding(LinearPolicy):
     @classmethod
     def from_protocol(cls, protocol: Protocol) -> LeastSquaresRounding:
         """The policy that decides by a protocol's resolved constants."""
-        return cls(**cls._arguments(protocol, "rounding"), schedule=RoundingPlan.from_plain(protocol.resolved))
+        return cls(**cls._arguments(protocol, "rounding"), schedule=RoundingSchedule.from_plain(protocol.resolved))
 
     @classmethod
     def planned(
-        cls, arguments: Mapping[str, Any], plan: Callable[[RoundingProblem], RoundingPlan]
+        cls, arguments: Mapping[str, Any], plan: Callable[[RoundingProblem], RoundingSchedule]
     ) -> LeastSquaresRounding:
         """With another plan than that of the least bound on regret, and without a warning of a short horizon."""
-        unplanned = cls(**arguments, schedule=RoundingPlan((), 0.0))  # its arguments are checked
+        unplanned = cls(**arguments, schedule=RoundingSchedule((), 0.0))  # its arguments are checked
         return replace(unplanned, schedule=plan(unplanned.problem))

@@ -17,7 +17,7 @@ from banditto.geometry.active_sets import ConvexField, FiniteField, core_of, fie
 from banditto.geometry.design import Design
 from banditto.geometry.design.whitening import IllConditioned
 from banditto.geometry.regression import Regression
-from banditto.policies.least_squares_rounding.accuracies import RoundingBatch, RoundingPlan
+from banditto.policies.least_squares_rounding.accuracies import RoundingBatch, RoundingSchedule
 from banditto.policies.linear.estimate_rounding import (
     GridRounding,
     LatticeRounding,
@@ -51,7 +51,7 @@ class Openings(NamedTuple):
     """All that a batch depends on beyond its active set; hashable, so that what was worked out is found again."""
 
     actions: Any
-    plan: RoundingPlan
+    plan: RoundingSchedule
     rewards: Rewards
     centre: float
     kind: Literal["lattice", "grid", "paper"]

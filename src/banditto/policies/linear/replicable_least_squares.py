@@ -30,7 +30,7 @@ from banditto.geometry.actions.checking import checked_actions
 from banditto.geometry.actions.finite import LONGEST, FiniteActions
 from banditto.geometry.active_sets import core_of, dropped_features, field_for, longest
 from banditto.geometry.design import Design, g_optimal_design
-from banditto.geometry.design.design_result import PullPlan
+from banditto.geometry.design.design_result import Allocation
 from banditto.geometry.design.whitening import IllConditioned
 from banditto.geometry.regression import Regression
 from banditto.numbers.fixed_order import quadratic_forms
@@ -145,7 +145,7 @@ class ReplicableLeastSquares:
         )
         return support * each
 
-    def plan(self, pulls: int) -> PullPlan:
+    def plan(self, pulls: int) -> Allocation:
         """How often to pull each arm of `design`."""
         return self.design.plan(pulls)
 

@@ -35,7 +35,7 @@ from banditto.policies.shared.elimination import Race
 from banditto.policies.shared.replicable import UNRESOLVED, Replicable
 
 
-class State(NamedTuple):
+class GridState(NamedTuple):
     """The race, and each arm's last rounded mean in cells, up to half a cell; -inf for a dropped arm."""
 
     race: Race
@@ -73,12 +73,12 @@ class MeanRounding(Replicable):
 
     # -- the algorithm ------------------------------------------------------------------------------------
 
-    def init(self, replicates: int) -> State:
+    def init(self, replicates: int) -> GridState:
         """All arms active, nothing spent."""
         race = elimination.start(self.arms, self.horizon, replicates, self.schedule.batch(1).pulls)
-        return State(race, namespace(race.totals).zeros_like(race.totals))
+        return GridState(race, namespace(race.totals).zeros_like(race.totals))
 
-    def plan(self, state: State) -> IntArray | None:
+    def plan(self, state: GridState) -> IntArray | None:
         """The batch's pulls for every active arm, or all that remains for the arm of choice."""
         race, rounded = state
         favourites = None
@@ -87,7 +87,7 @@ class MeanRounding(Replicable):
             favourites = race.active & (rounded == xp.max(rounded, axis=-1, keepdims=True))
         return elimination.plan(race, self.schedule.batch(race.batch).pulls, favourites)
 
-    def decide(self, state: State, totals: FloatArray, coins: Coins) -> State:
+    def decide(self, state: GridState, totals: FloatArray, coins: Coins) -> GridState:
         """Round the means of all arms to their grids; drop those more than 2 tau below the best."""
         xp = namespace(totals)
         race = state.race
@@ -99,7 +99,7 @@ class MeanRounding(Replicable):
         moved = elimination.after(race, totals, within(rounded, batch.cut), batch.pulls, following.pulls)
         if not race.all_testing:
             rounded = xp.where(race.testing, rounded, state.rounded)
-        return State(moved, xp.where(moved.active, rounded, xp.asarray(-xp.inf)))
+        return GridState(moved, xp.where(moved.active, rounded, xp.asarray(-xp.inf)))
 
     # -- its constants and what they promise ---------------------------------------------------------------
 

@@ -27,7 +27,7 @@ from banditto.core.protocol import Plain, Protocol
 from banditto.core.schedule import Schedule
 from banditto.core.text import significant
 from banditto.policies.policy import Description, Guarantee
-from banditto.policies.random_threshold.threshold_constants import Problem
+from banditto.policies.random_threshold.threshold_constants import ThresholdProblem
 from banditto.policies.shared import confidence, elimination
 from banditto.policies.shared.elimination import Race
 from banditto.policies.shared.replicable import UNRESOLVED, Replicable
@@ -81,8 +81,8 @@ class RandomThreshold(Replicable):
 
     # -- its constants and what they promise ---------------------------------------------------------------
 
-    def _problem_at(self, horizon: int) -> Problem:
-        return Problem(self.arms, horizon, self._rewards)
+    def _problem_at(self, horizon: int) -> ThresholdProblem:
+        return ThresholdProblem(self.arms, horizon, self._rewards)
 
     def _resolved_at(self, horizon: int) -> Schedule:
         """Lines 2 and 3: the blow-up, and the batches that it leaves room for."""

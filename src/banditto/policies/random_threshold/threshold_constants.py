@@ -14,7 +14,7 @@ from banditto.policies.shared import confidence
 Terms = list[tuple[str, Decimal, str]]
 
 
-class Problem(NamedTuple):
+class ThresholdProblem(NamedTuple):
     """Arms, horizon and rewards; K, T and sigma of docs/random-threshold.md."""
 
     arms: int
@@ -22,7 +22,7 @@ class Problem(NamedTuple):
     rewards: Rewards
 
     @property
-    def ladder(self) -> confidence.Ladder:
+    def ladder(self) -> confidence.BatchWidths:
         """L, c_i and U_i."""
         return confidence.ladder(self.arms, self.horizon, self.rewards.sigma)
 

@@ -30,7 +30,7 @@ def width(sigma: float, log: Decimal, samples: int) -> Decimal:
         return 2 * Decimal(sigma) * (2 * log / samples).sqrt()
 
 
-class Ladder(NamedTuple):
+class BatchWidths(NamedTuple):
     """L, and for each batch i the samples c_i before the blow-up and the width U_i."""
 
     log: Decimal
@@ -39,11 +39,11 @@ class Ladder(NamedTuple):
 
 
 @lru_cache(maxsize=512)
-def ladder(arms: int, horizon: int, sigma: float) -> Ladder:
+def ladder(arms: int, horizon: int, sigma: float) -> BatchWidths:
     """The batches of Algorithm 2 whatever its blow-up: c_i = floor(q) + ... + floor(q^i), i = 1 to B - 1."""
     log = log_factor(arms, horizon, batch_count(horizon))
     samples = tuple(accumulate(batch_growth(horizon)))
-    return Ladder(log, samples, tuple(width(sigma, log, c) for c in samples))
+    return BatchWidths(log, samples, tuple(width(sigma, log, c) for c in samples))
 
 
 def gap_noise(arms: int, rewards: Rewards) -> Decimal:
