@@ -15,9 +15,8 @@ from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.registry import Earlier
-from banditto.policies.catalogue import load_class
 from banditto.policies.shared.elimination import Race
-from banditto.problems.building import build_policy
+from banditto.problems.catalogue import build_policy, load_class
 from banditto.testing import POLICY_CHECKS
 from banditto.testing.policy_contract import Check, play
 

@@ -46,10 +46,10 @@ if TYPE_CHECKING:
     from banditto.paper import Reproduction, reproduce
     from banditto.policies import *
     from banditto.policies.baselines import *
-    from banditto.policies.catalogue import policy_of
     from banditto.policies.linear.replicable_least_squares import ReplicableLeastSquares
     from banditto.policies.policy import Guarantee
     from banditto.policies.shared.replicable_mean import replicable_mean, samples_needed
+    from banditto.problems.catalogue import policy_of
     from banditto.problems.environments import *
     from banditto.problems.logs import RewardLog
 
@@ -85,7 +85,7 @@ _PLACES = {
     "ReplicableLeastSquares": "banditto.policies.linear.replicable_least_squares",
     "RewardLog": "banditto.problems.logs",
     "plan": "banditto.measure.plan",
-    "policy_of": "banditto.policies.catalogue",
+    "policy_of": "banditto.problems.catalogue",
     "replay": "banditto.measure.replay",
     "replicable_mean": "banditto.policies.shared.replicable_mean",
     "replicate": "banditto.live.replicate",

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from banditto.core.arrays import FloatArray
-from banditto.geometry.design import core_sets, frank_wolfe, g_optimal, whitening
+from banditto.geometry import regression
+from banditto.geometry.design import core_sets, frank_wolfe, g_optimal
 
 
 def linear_forms(points: FloatArray, direction: FloatArray) -> FloatArray:
@@ -66,7 +67,7 @@ REPLACED = {
 def blas() -> Iterator[None]:
     """Inside, designs of finitely many arms use BLAS."""
     kept: list[tuple[Any, str, Any]] = []
-    for module in (core_sets, frank_wolfe, g_optimal, whitening):
+    for module in (core_sets, frank_wolfe, g_optimal, regression):
         for name, function in REPLACED.items():
             if hasattr(module, name):
                 kept.append((module, name, getattr(module, name)))

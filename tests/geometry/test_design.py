@@ -15,7 +15,7 @@ from banditto.geometry.actions.canonical import canonical
 from banditto.geometry.design import core_sets
 from banditto.geometry.design.design_result import counts_of
 from banditto.geometry.design.frank_wolfe import DesignWeights
-from banditto.geometry.design.whitening import Whitening
+from banditto.geometry.regression import Whitening
 from tests.geometry.design_digests import coins
 from tests.geometry.oracles import d_optimal
 

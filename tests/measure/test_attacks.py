@@ -20,8 +20,7 @@ from banditto.measure.attack.arm_spaces import ArmSpace
 from banditto.measure.attack.attacking import space_of
 from banditto.measure.attack.linear_spaces import LinearSpace
 from banditto.measure.attack.search import Seen, _Hunt, windows_of
-from banditto.policies.catalogue import rewards_of
-from banditto.problems.building import blank_environment
+from banditto.problems.catalogue import blank_environment, rewards_of
 from banditto.problems.environment import LinearEnvironment
 from banditto.problems.environments.linear_rewards import LinearBernoulli
 from tests.lazily import Lazily

@@ -14,7 +14,7 @@ import pytest
 
 import banditto as bd
 from banditto.measure.golden import CASES, stored_protocol
-from banditto.policies.catalogue import policy_of
+from banditto.problems.catalogue import policy_of
 
 GRID = [[x / 9, y / 9, 0.5] for x in (-5, -2, 3) for y in (-4, 1, 5)]
 CORNER: dict[str, Any] = {"rows": [[1, 0], [0, 1], [-1, 0], [0, -1], [2, 1]], "bounds": [0.5, 0.625, 0.5, 0.625, 1.0]}

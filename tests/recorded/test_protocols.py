@@ -9,7 +9,7 @@ import pytest
 
 from banditto.core.protocol import Protocol
 from banditto.policies import baselines
-from banditto.policies.catalogue import policy_of
+from banditto.problems.catalogue import policy_of
 
 FOLDER = Path(__file__).parent / "protocols"
 

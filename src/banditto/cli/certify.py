@@ -118,11 +118,13 @@ def certify(
                 what = "finished pairs are kept, and the same command goes on from there"
             sys.stderr.write(f"banditto: interrupted before there was a result; {what}\n")
             raise
-        content: CertificateDocument = {**certificate.to_dict(), "warnings": warnings, **provenance()}
+        content: CertificateDocument | None = None
+        if as_json or folder is not None:
+            content = {**certificate.to_dict(), "warnings": warnings, **provenance()}
         if folder is not None:
             texts = json.dumps(content, indent=2, allow_nan=False) + "\n", certificate.protocol.to_toml()
             write_together(folder, dict(zip(FILES, texts, strict=True)))
-    if as_json:
+    if as_json and content is not None:
         print_json(content)
     else:
         sys.stdout.write(certificate.table() + "\n")

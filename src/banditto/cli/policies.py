@@ -9,7 +9,7 @@ from banditto.cli import parameters
 from banditto.cli.output import EXIT_OK, print_json
 from banditto.core.provenance import provenance
 from banditto.core.text import text_table
-from banditto.policies.catalogue import listing
+from banditto.problems.catalogue import listing
 
 if TYPE_CHECKING:
     from banditto.cli.documents import PoliciesDocument, PolicyContent

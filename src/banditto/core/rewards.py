@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from banditto.core.errors import InvalidArgument
-from banditto.core.exact import scale
+from banditto.core.exact import Real, real, scale
+from banditto.core.horizons import FEWEST_ARMS, MOST_ARMS
 
 FURTHEST_MEAN = 1e4  # in standard deviations
 
@@ -42,3 +44,16 @@ class Rewards(NamedTuple):
 
     def __str__(self) -> str:
         return "rewards in [0, 1]" if self.kind == "bounded" else f"{self.kind} rewards, sigma {self.sigma:g}"
+
+
+def checked_means(means: Iterable[Real], low: float, high: float, allowed: str) -> tuple[float, ...]:
+    """The means as floats in [low, high], two of them or more."""
+    if isinstance(means, str) or not isinstance(means, Iterable):
+        raise InvalidArgument("means", means, "a list of numbers")
+    values = tuple(real(mean, "means", allowed) for mean in means)
+    if not FEWEST_ARMS <= len(values) <= MOST_ARMS:
+        raise InvalidArgument("means", f"{len(values)} of them", f"{FEWEST_ARMS} to {MOST_ARMS} arms")
+    for value in values:
+        if not low <= value <= high:
+            raise InvalidArgument("means", value, allowed)
+    return values

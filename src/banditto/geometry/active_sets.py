@@ -19,8 +19,7 @@ from banditto.core.errors import InvalidArgument
 from banditto.geometry.actions.finite import FiniteActions
 from banditto.geometry.actions.sets import ActionSet
 from banditto.geometry.design import Design, g_optimal_design
-from banditto.geometry.design.whitening import IllConditioned
-from banditto.geometry.regression import Regression
+from banditto.geometry.regression import IllConditioned, Regression
 from banditto.numbers.fixed_order import inner, product
 
 _FINITE_ACCURACY, _CONVEX_ACCURACY = 0.05, 0.1  # of designs: what they cost in pulls against what they cost in time

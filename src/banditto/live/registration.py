@@ -21,8 +21,8 @@ from banditto.core.digest import canonical_json, sha256_of
 from banditto.core.errors import InvalidArgument
 from banditto.core.protocol import Protocol, fraction, from_fraction
 from banditto.live.order import ORDER_RULE
-from banditto.policies.catalogue import policy_of, rewards_of
 from banditto.policies.policy import PlacedPolicy, Policy
+from banditto.problems.catalogue import policy_of, rewards_of
 
 SCHEMA_VERSION = 1
 LONGEST_NAME = 200

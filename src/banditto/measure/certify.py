@@ -33,8 +33,8 @@ from banditto.engine.player import player_of
 from banditto.engine.run import Run, run_of
 from banditto.numbers.confidence_sequence import ConfidenceSequence
 from banditto.numbers.intervals import MOST_PAIRS, clopper_pearson, pairs_to_settle
-from banditto.policies.catalogue import protocol_on
 from banditto.policies.policy import AnyPolicy, Guarantee, GuaranteeContent, own_guarantee, own_rho
+from banditto.problems.catalogue import protocol_on
 from banditto.problems.environment import Environment, LoggedContent
 
 SCHEMA_VERSION: Final = 1

@@ -29,9 +29,9 @@ from banditto.engine.watching import Curve, PairView, regret_curve, watch_pair
 from banditto.measure.certify import MOST_JOBS, Certificate, MeasuredContent, certify, checked_rho, identity_of
 from banditto.measure.study_file import FEWEST_ROUNDS, MOST_ROUNDS
 from banditto.numbers.intervals import MOST_PAIRS
-from banditto.policies.catalogue import protocol_on
 from banditto.policies.policy import AnyPolicy, own_horizon, own_rho
 from banditto.policies.shared.replicable import CALIBRATED
+from banditto.problems.catalogue import protocol_on
 from banditto.problems.environment import Environment, EnvironmentContent, LoggedContent
 
 if TYPE_CHECKING:

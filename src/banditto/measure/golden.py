@@ -20,9 +20,9 @@ from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import ContractError
 from banditto.core.protocol import Protocol
 from banditto.core.trajectory import Streak, Trajectory
-from banditto.policies.catalogue import policy_of
 from banditto.policies.linear.replicable_least_squares import ReplicableLeastSquares
 from banditto.policies.policy import PlacedPolicy, Policy
+from banditto.problems.catalogue import policy_of
 
 # One policy of each kind, and of each set of constants: what its digests are called, and its protocol's file.
 # FROZEN(v1): recorded totals, coins and protocols; if a digest moves, raise a decision version instead

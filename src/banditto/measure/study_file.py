@@ -50,9 +50,8 @@ from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, open_unit, real
 from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
 from banditto.numbers.intervals import MOST_PAIRS
-from banditto.policies.catalogue import takes_option
 from banditto.policies.policy import AnyPolicy
-from banditto.problems.building import build_policy
+from banditto.problems.catalogue import build_policy, takes_option
 from banditto.problems.environment import Environment
 from banditto.problems.spec import LINEAR, LOGGED, ProblemSpec, typed
 

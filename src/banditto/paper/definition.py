@@ -28,7 +28,7 @@ from banditto.policies.linear_threshold.net_threshold import NetThreshold
 from banditto.policies.mean_rounding.mean_rounding import MeanRounding
 from banditto.policies.policy import AnyPolicy, Policy, own_horizon
 from banditto.policies.random_threshold.random_threshold import RandomThreshold
-from banditto.problems.building import build_policy
+from banditto.problems.catalogue import build_policy
 from banditto.problems.environment import Environment
 from banditto.problems.environments.bernoulli import Bernoulli
 from banditto.problems.environments.linear_rewards import LinearBernoulli

@@ -1,4 +1,8 @@
-"""Theorems 3 and 4: replicability of Algorithms 1 and 2, and how their regret grows, with the paper's constants."""
+"""Theorems 3 and 4: replicability of Algorithms 1 and 2, and how their regret grows, with the paper's constants.
+
+Batches are powers of about e, so that regret is a staircase in the gap. Points therefore are averages over gaps that
+fill one whole step, a factor of sqrt(e); and horizons are whole powers of e, at which the growth q is the same.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Where the paper's algorithms fail as they are printed, with the repair beside them.
 
-Algorithm 1's pulls, Algorithm 2's union bound, Algorithm 3's pulls and last line, Algorithm 4's logarithms.
+Algorithm 1's pulls, Algorithm 2's union bound, Algorithm 3's pulls and last line, Algorithm 4's logarithms. Each has
+its repair on the same arms. A row about a printed algorithm holds it to what the paper says of it, so that it
+disagrees.
 """
 
 from __future__ import annotations

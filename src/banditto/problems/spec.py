@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import open_unit, parsed_integer, real
 from banditto.core.protocol import Protocol
-from banditto.policies.catalogue import policy_of, rewards_of, takes_option
 from banditto.policies.policy import Acting, AnyPolicy, RoundPolicy
-from banditto.problems.building import (
+from banditto.problems.catalogue import (
     blank_environment,
     build_environment,
     build_linear_environment,
     build_policy,
+    policy_of,
+    rewards_of,
+    takes_option,
 )
 from banditto.problems.environment import Environment, LinearEnvironment
 from banditto.problems.logs import RewardLog

@@ -17,8 +17,8 @@ from banditto.core.errors import InvalidArgument, ShortHorizonWarning
 from banditto.core.protocol import Protocol
 from banditto.geometry.actions.finite import FiniteActions
 from banditto.policies import baselines
-from banditto.policies.catalogue import policy_of
 from banditto.policies.policy import BatchedPolicy, Guarantee, PlacedPolicy, Policy
+from banditto.problems.catalogue import policy_of
 from banditto.testing.edits import edited, scaled
 
 SEED = 20231

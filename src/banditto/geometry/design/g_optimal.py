@@ -29,7 +29,7 @@ from banditto.geometry.actions.sets import ActionSet, ConvexSet
 from banditto.geometry.design.core_sets import Progress, Span, improved, solved, spanning, spanning_points
 from banditto.geometry.design.design_result import Design, aim, checked_accuracy, counts_of
 from banditto.geometry.design.frank_wolfe import whitening
-from banditto.geometry.design.whitening import Whitening
+from banditto.geometry.regression import Whitening
 from banditto.numbers.fixed_order import inner, largest
 
 # A direction in which no action reaches beyond 2 d parts in 2^20 is taken for one in which there is none: rounding to

@@ -24,8 +24,8 @@ from banditto.measure.attack.linear_spaces import LinearSpace
 from banditto.measure.attack.search import Space, search
 from banditto.measure.certify import MOST_JOBS, Certificate, certify, checked_rho
 from banditto.numbers.intervals import MOST_PAIRS
-from banditto.policies.catalogue import rewards_of
 from banditto.policies.policy import Acting, AnyPolicy, BatchedPolicy, RoundPolicy
+from banditto.problems.catalogue import rewards_of
 from banditto.problems.environment import EnvironmentContent
 
 SCHEMA_VERSION: Final = 1

@@ -2,7 +2,8 @@
 
 Many instances are looked at with few pairs each, the most promising of them with more, then their neighbourhoods, ever
 closer. Everything hangs on the seed alone. What the search saw of an instance selects it and is then forgotten: whoever
-reports a figure measures it again on fresh pairs.
+reports a figure measures it again on fresh pairs. Gaps that a policy's own tests may call either way are read from its
+`describe()`, and looked at first.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""The planner: feasible or not, by rehearsal, and what that leaves for the one or two numbers that are open."""
+"""The planner: feasible or not, by rehearsal, and what that leaves for the one or two numbers that are open.
+
+Feasibility is a yes or no: with a longer horizon, a larger rho or a wider gap, yes stays yes. (Nearly: batches whose
+number jumps with the horizon, as those of the paper's algorithms do, make short stretches of no behind a yes. Then the
+first yes on a fixed ladder of horizons counts, refined downwards.) Numbers are compared on logarithmic scales.
+"""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ from banditto.measure.plan.planner import (
 from banditto.measure.plan.questions import AIMED, AIMED_LINEAR, Question
 from banditto.measure.plan.rehearsal import Rehearsal
 from banditto.measure.plan.trial_plan import TrialPlan
-from banditto.policies.catalogue import protocol_on
+from banditto.problems.catalogue import protocol_on
 from banditto.problems.environment import Environment
 
 MOST_SURE = 0.999  # more would take too many rehearsals

@@ -17,13 +17,19 @@ from banditto.core.errors import InvalidArgument
 from banditto.core.horizons import LONGEST_HORIZON
 from banditto.core.registry import Entry
 from banditto.measure.attack.linear_spaces import LinearSpace
-from banditto.policies.catalogue import load_class, lookup, takes_option
 from banditto.policies.certified_elimination.ladder_search import LadderProblem
 from banditto.policies.certified_elimination.named_gap import Aim, best_aim
 from banditto.policies.linear.linear_policy import usual_centre
 from banditto.policies.policy import AnyPolicy, Policy
 from banditto.policies.shared.replicable import without_warnings
-from banditto.problems.building import blank_environment, build_environment, build_policy
+from banditto.problems.catalogue import (
+    blank_environment,
+    build_environment,
+    build_policy,
+    load_class,
+    lookup,
+    takes_option,
+)
 from banditto.problems.environment import Environment, LinearEnvironment
 
 AIMED = "certified-elimination"  # its constants are made for the plan

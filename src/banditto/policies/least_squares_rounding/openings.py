@@ -15,8 +15,7 @@ from banditto.core.rewards import Rewards
 from banditto.geometry.actions.finite import LONGEST
 from banditto.geometry.active_sets import ConvexField, FiniteField, core_of, field_for
 from banditto.geometry.design import Design
-from banditto.geometry.design.whitening import IllConditioned
-from banditto.geometry.regression import Regression
+from banditto.geometry.regression import IllConditioned, Regression
 from banditto.policies.least_squares_rounding.accuracies import RoundingBatch, RoundingSchedule
 from banditto.policies.linear.estimate_rounding import (
     GridRounding,

@@ -16,8 +16,7 @@ from banditto.core.arrays import FloatArray, IntArray
 from banditto.geometry.actions.finite import FiniteActions
 from banditto.geometry.active_sets import FiniteField, core_of, field_for
 from banditto.geometry.design import Design
-from banditto.geometry.design.whitening import IllConditioned, Whitening
-from banditto.geometry.regression import Regression
+from banditto.geometry.regression import IllConditioned, Regression, Whitening
 from banditto.numbers.fixed_order import product
 
 _UP = 1.0 + 2.0**-30  # covers the rounding of what is computed here, and |E|

@@ -31,8 +31,7 @@ from banditto.geometry.actions.finite import LONGEST, FiniteActions
 from banditto.geometry.active_sets import core_of, dropped_features, field_for, longest
 from banditto.geometry.design import Design, g_optimal_design
 from banditto.geometry.design.design_result import Allocation
-from banditto.geometry.design.whitening import IllConditioned
-from banditto.geometry.regression import Regression
+from banditto.geometry.regression import IllConditioned, Regression
 from banditto.numbers.fixed_order import quadratic_forms
 from banditto.policies.linear.estimate_rounding import (
     GridRounding,

@@ -12,9 +12,8 @@ from banditto.chance.noise import Noise, totals_by_arm
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import Real, real
-from banditto.core.rewards import Rewards
+from banditto.core.rewards import Rewards, checked_means
 from banditto.problems.environment import RewardKernel
-from banditto.problems.environments.checked_means import checked_means
 
 _CONCENTRATIONS = "a number from 0.01 to 1e6"
 _MEANS = "numbers from 0.001 to 0.999"

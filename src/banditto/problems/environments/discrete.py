@@ -24,9 +24,8 @@ from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import Real, integer, real
 from banditto.core.horizons import FEWEST_ARMS, LONGEST_HORIZON, MOST_ARMS
-from banditto.core.rewards import Rewards
+from banditto.core.rewards import Rewards, checked_means
 from banditto.problems.environment import RewardKernel
-from banditto.problems.environments.checked_means import checked_means
 
 MOST_VALUES = 1000
 _FORMAT = "arms with values from 0 to 1 and as many probabilities, which add up to 1"

@@ -12,9 +12,8 @@ from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.exact import Real, scale
 from banditto.core.horizons import LONGEST_HORIZON
-from banditto.core.rewards import Rewards
+from banditto.core.rewards import Rewards, checked_means
 from banditto.problems.environment import RewardKernel
-from banditto.problems.environments.checked_means import checked_means
 
 
 @dataclass(frozen=True)
