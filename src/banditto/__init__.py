@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from banditto.policies.shared.replicable_mean import replicable_mean, samples_needed
     from banditto.problems.catalogue import policy_of
     from banditto.problems.environments import *
-    from banditto.problems.logs import RewardLog
+    from banditto.problems.reward_log import RewardLog
 
 _PLACES = {
     "ActionSet": "banditto.geometry.actions.sets",
@@ -83,7 +83,7 @@ _PLACES = {
     "net": "banditto.geometry.actions.nets",
     "Replay": "banditto.measure.replay",
     "ReplicableLeastSquares": "banditto.policies.linear.replicable_least_squares",
-    "RewardLog": "banditto.problems.logs",
+    "RewardLog": "banditto.problems.reward_log",
     "plan": "banditto.measure.plan",
     "policy_of": "banditto.problems.catalogue",
     "replay": "banditto.measure.replay",

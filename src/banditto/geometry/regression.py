@@ -3,8 +3,8 @@
 Whitening comes with a certificate: p' V^-1 p is bounded for the exact V, with rounding. Let V = sum_a (c_a / n) a a'
 with integer counts c and n = sum c, and let X be any matrix of floats. If E = X V X' - 1 has norm below 1, then
 V^-1 = X' (1 + E)^-1 X and p' V^-1 p <= |X p|^2 / (1 - |E|). X is computed in floats, so that E is tiny but not zero; E
-itself is computed in exact integer arithmetic. What is left is the rounding of |X p|, which the usual bound for a sum of
-products covers.
+itself is computed in exact integer arithmetic. What is left is the rounding of |X p|, which the usual bound for a sum
+of products covers.
 
 Symbols  V: sum of weight(a) a a' over the core set, divided by all weights; X: lower triangular with X V X' = I + E,
          E known exactly; N: all pulls; b: sum of a's centred total times a; x = X b / sqrt(N);

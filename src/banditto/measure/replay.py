@@ -29,8 +29,7 @@ from banditto.engine.player import player_of
 from banditto.engine.run import Run, run_of
 from banditto.policies.policy import AnyPolicy, own_horizon
 from banditto.problems.environment import RewardKernel
-from banditto.problems.logs import RewardLog
-from banditto.problems.logs.log import LogContent
+from banditto.problems.reward_log import LogContent, RewardLog
 
 if TYPE_CHECKING:
     from banditto.engine.rounds import RoundPlayer

@@ -12,7 +12,7 @@ from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.json_types import AboveZero, Keywords, OpenObject
 from banditto.core.rewards import Rewards
-from banditto.problems.logs.log import LogContent
+from banditto.problems.reward_log import LogContent
 
 # A single reward for compiled loops: from the arm, the law's parameters (K, P), the pair's noise key and the round.
 RewardKernel = Callable[[int, FloatArray, np.uint64, int], float]

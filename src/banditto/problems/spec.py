@@ -24,7 +24,7 @@ from banditto.problems.catalogue import (
     takes_option,
 )
 from banditto.problems.environment import Environment, LinearEnvironment
-from banditto.problems.logs import RewardLog
+from banditto.problems.reward_log import RewardLog
 
 if TYPE_CHECKING:
     from banditto.geometry.actions.finite import FiniteActions

@@ -20,7 +20,7 @@ from banditto.core.horizons import LONGEST_HORIZON
 from banditto.core.rewards import Rewards
 from banditto.core.text import short, text_table
 from banditto.problems.environment import RewardKernel
-from banditto.problems.logs import RewardLog
+from banditto.problems.reward_log import RewardLog
 
 MOST_VALUES = 10_000  # of one arm: a total of many pulls takes a binomial draw for each
 
