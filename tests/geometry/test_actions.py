@@ -132,6 +132,7 @@ POLYTOPES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", POLYTOPES)
 def test_linear_maximisers_agree_with_linprog_from_any_start(name: str) -> None:
     """30 objectives each, a third of them with ties (entries -1, 0 and 1)."""
@@ -244,6 +245,7 @@ def largest_norm(design: bd.Design, actions: FloatArray) -> float:
     return float(np.max(np.einsum("ki,ij,kj->k", actions, inverse, actions)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.long] if name.endswith(" 20") else []) for name in POLYTOPES]
 )

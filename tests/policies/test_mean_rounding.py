@@ -48,6 +48,7 @@ def test_paper_samples_by_hand() -> None:
     assert len(policy.schedule.batches) == 6
 
 
+@pytest.mark.slow
 @given(st.integers(2, 30), st.integers(3, 15), st.floats(0.01, 0.9), st.sampled_from(["bounded", "subgaussian"]))
 @example(3, 3, 0.248046875, "subgaussian")  # two batches would fit but for the rounding up of their samples
 @settings(max_examples=60)

@@ -94,6 +94,7 @@ def bound_with(policy: RandomThreshold, blowup: int, at_least: int = 0) -> float
     return 2 / horizon + (arms - 1) * most * (kappa / math.sqrt(blowup * log) + rounding)
 
 
+@pytest.mark.slow
 @given(st.integers(2, 30), st.integers(3, 15), st.floats(0.01, 0.9), st.sampled_from(["bounded", "subgaussian"]))
 @settings(max_examples=80)
 def test_certified_blowup_is_the_smallest_that_its_proof_allows(

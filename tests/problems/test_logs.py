@@ -260,6 +260,7 @@ def test_too_many_different_rewards_are_refused() -> None:
         bd.Resampled(odd)
 
 
+@pytest.mark.slow
 def test_certificates_do_not_depend_on_workers_and_name_the_log() -> None:
     world = bd.Resampled(STARS)
     policy = bd.CertifiedElimination(arms=2, horizon=10**5, rho=0.3)
