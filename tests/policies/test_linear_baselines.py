@@ -176,6 +176,7 @@ def test_ties_go_to_the_first_arm() -> None:
     assert pulls[1] > 4000
 
 
+@pytest.mark.slow
 def test_more_features_than_arms_and_long_runs() -> None:
     actions = spread_actions(3, 4, 9)
     means = actions.to_array() @ np.full(9, 1 / 3)

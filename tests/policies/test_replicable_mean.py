@@ -46,6 +46,7 @@ def means(law: str, n: int, generator: np.random.Generator) -> tuple[FloatArray,
     return 10.0 * generator.binomial(n, 0.02, 2 * PAIRS).astype(float), 0.2, {"rewards": "subgaussian", "sigma": 5.0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("law", "tau", "delta", "rho", "constants"), CASES)
 def test_accurate_and_replicable(
     law: str, tau: float, delta: float, rho: float, constants: Literal["certified", "paper"]
