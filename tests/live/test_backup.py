@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -32,7 +33,7 @@ def backed_up(kind: str, url: str, folder: Path, server: PostgresServer | None) 
     def restore() -> None:
         for leftover in original.parent.glob(original.name + "-*"):
             leftover.unlink()
-        copy.replace(original)
+        shutil.move(copy, original)
 
     return restore
 
