@@ -15,6 +15,7 @@ from benchmarks import (
     certified,
     cluster,
     design,
+    eliminations,
     gpu,
     linear,
     live,
@@ -25,7 +26,20 @@ from benchmarks import (
 )
 from benchmarks.measure import quick_asked
 
-PARTS = (batched_engine, round_policies, memory, report, certified, design, linear, live, peers, cluster, gpu)
+PARTS = (
+    batched_engine,
+    round_policies,
+    memory,
+    report,
+    certified,
+    eliminations,
+    design,
+    linear,
+    live,
+    peers,
+    cluster,
+    gpu,
+)
 
 
 def main(quick: bool = False) -> None:

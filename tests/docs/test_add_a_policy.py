@@ -25,7 +25,7 @@ BLOCKS: dict[str, str] = {
     for _, title, text in re.findall(r'^(`{3,})\w+ title="(.*?)"\n(.*?)^\1$', PAGE, flags=re.DOTALL | re.MULTILINE)
 }
 REGISTRY = "src/banditto/policies/__init__.py"
-FILES = ("src/banditto/policies/rounded_commit.py", "tests/test_rounded_commit.py", "docs/rounded-commit.md")
+FILES = ("src/banditto/policies/rounded_commit.py", "tests/policies/test_rounded_commit.py", "docs/rounded-commit.md")
 PLACES = {  # where the page says that a line of the registry belongs: from here to there
     "under TYPE_CHECKING": ("if TYPE_CHECKING:\n", "\n__all__"),
     "in __all__": ("__all__ = [\n", "]\n"),
@@ -81,7 +81,7 @@ def test_the_page_has_four_files_and_one_test_for_outside() -> None:
 def test_the_new_tests_and_those_that_look_at_the_registry_pass(copy: Path) -> None:
     """The contract suite, and every test that a policy can break by being there."""
     printed = run(
-        *(copy, "pytest", "-p", "no:cacheprovider", "-rs", "tests/test_rounded_commit.py"),
+        *(copy, "pytest", "-p", "no:cacheprovider", "-rs", "tests/policies/test_rounded_commit.py"),
         *(
             "tests/test_public_api.py",
             "tests/docs/test_docs.py",
@@ -118,7 +118,7 @@ def test_layers_are_kept(copy: Path) -> None:
     assert done.returncode == 0, done.stdout
     module = copy / FILES[0]
     kept = module.read_text(encoding="utf-8")
-    module.write_text(f"{kept}\nfrom banditto import certification\n", encoding="utf-8")
+    module.write_text(f"{kept}\nfrom banditto.measure import certify\n", encoding="utf-8")
     broken = lint()
     module.write_text(kept, encoding="utf-8")
     assert broken.returncode == 1  # so it was this copy that was looked at

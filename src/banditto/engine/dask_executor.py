@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from banditto.core.errors import BandittoError, WorkerError
 from banditto.core.provenance import fingerprint, mismatch
+from banditto.engine.pool import Pace
 
 logger = logging.getLogger(__name__)
 
@@ -96,7 +97,8 @@ class ClusterExecutor(Executor):
         self._gathered: deque[_Call] = deque()
         self._gathering = self._sweeping = self._closed = False
         self._tasks: dict[int, _Task] = {}  # in the order in which they were sent
-        self._pace: tuple[_Call, float] | None = None  # seconds for a call like this one
+        self._pace = Pace()  # of calls like the last ones
+        self._like: _Call | None = None
         self._loop = client.loop
         self._loop.add_callback(self._watch)
 
@@ -111,9 +113,8 @@ class ClusterExecutor(Executor):
             raise WorkerError(_CLOSED)
         future: Future[T] = Future()
         call = _Call(future, fn, args, kwargs)
-        pace = self._pace
-        if pace is not None and not pace[0].alike(call):
-            self._pace = None
+        if self._like is not None and not self._like.alike(call):
+            self._pace, self._like = Pace(), None
         future.add_done_callback(self._cancelled)
         self._gathered.append(call)
         if not self._gathering:
@@ -129,11 +130,8 @@ class ClusterExecutor(Executor):
 
     def _group(self) -> int:
         """Calls in a task; one, as long as nobody knows how long they take."""
-        pace = self._pace  # another thread may change it
-        if pace is None:
-            return 1
-        wanted = max(_TASK_SECONDS, _SCHEDULER_SECONDS * self._threads) / max(pace[1], 1e-6)
-        return max(1, min(int(wanted), _MOST_CALLS_AHEAD // (_AHEAD * self._threads)))
+        seconds = max(_TASK_SECONDS, _SCHEDULER_SECONDS * self._threads)
+        return self._pace.group(seconds, _MOST_CALLS_AHEAD // (_AHEAD * self._threads))
 
     def _send(self) -> None:
         self._gathering = False  # first, so that a call which comes now is sent now or later, but never forgotten
@@ -178,10 +176,9 @@ class ClusterExecutor(Executor):
         self._mark_under_way()
 
     def _learn(self, call: _Call, seconds: float) -> None:
-        known = self._pace
-        if known is not None and not known[0].alike(call):
-            return
-        self._pace = call, seconds if known is None else (known[1] + seconds) / 2.0
+        if self._like is None or self._like.alike(call):
+            self._like = call
+            self._pace.learn(seconds, weight=0.5)
 
     def _mark_under_way(self) -> None:
         """The oldest tasks are those that workers run: their calls are finished after Ctrl-C, others are cancelled."""

@@ -25,6 +25,7 @@ _QUEUED_PER_WORKER = 4
 _QUEUED_ELSEWHERE = 64
 _TASK_SECONDS = 0.1  # long against what it costs to send a task, short for whoever presses Ctrl-C
 _MOST_BLOCKS = 256
+_QUICKEST = 1e-6  # seconds of a call, so that no group is endless
 
 WORKER_DIED = (
     "a worker process died (killed, or out of memory). Pool import the main script again: in a script, put the call"
@@ -62,6 +63,24 @@ class _Inline(Executor):
         return future
 
 
+class Pace:
+    """How long a call takes, as far as it is known, and how many of them make a task of the right length."""
+
+    def __init__(self) -> None:
+        self.seconds: float | None = None  # for a call, once one has been made
+
+    def learn(self, seconds: float, weight: float = 1.0) -> None:
+        """Take in how long a call took; `weight` is what the newest counts against what was known."""
+        known = self.seconds
+        self.seconds = seconds if known is None else weight * seconds + (1.0 - weight) * known
+
+    def group(self, task_seconds: float, most: int) -> int:
+        """Say how many calls to send together: one as long as nobody knows how long they take, `most` at the most."""
+        if self.seconds is None:
+            return 1
+        return max(1, min(most, int(task_seconds / max(self.seconds, _QUICKEST))))
+
+
 class Share(NamedTuple):
     """One block of a task, which may have several."""
 
@@ -72,7 +91,7 @@ class Share(NamedTuple):
     def result(self) -> PairCounts:
         """The block, once its task is done."""
         played = self.task.result()
-        self.workers.pace = played.seconds / len(played.blocks)
+        self.workers.pace.learn(played.seconds / len(played.blocks))
         return played.blocks[self.place]
 
     def cancel(self) -> None:
@@ -85,7 +104,7 @@ class Pool:
 
     def __init__(self, executor: Executor, tasks: int) -> None:
         self.executor = executor
-        self.pace: float | None = None  # seconds for a block, once one has been played
+        self.pace = Pace()
         self._tasks = tasks
         # One that says how many calls may wait puts them together by itself.
         self._groups = not isinstance(executor, _Inline) and not hasattr(executor, "queued")
@@ -100,9 +119,7 @@ class Pool:
         return max(1, min(self._group(), left // self._tasks))
 
     def _group(self) -> int:
-        if not self._groups or self.pace is None:
-            return 1
-        return max(1, min(_MOST_BLOCKS, int(_TASK_SECONDS / max(self.pace, 1e-6))))
+        return self.pace.group(_TASK_SECONDS, _MOST_BLOCKS) if self._groups else 1
 
     def submit(self, play: Play, player: Player, parts: Parts) -> list[Share]:
         """Send some blocks as one task."""

@@ -128,7 +128,7 @@ def _as_printed(name: str, arms: int, seconds: tuple[float, float]) -> Claim:
     )
 
 
-_OF_ARMS = (
+ARM_CLAIMS = (
     _as_printed("printed-algorithm-1", 2, (0.3, 2.0)),
     _as_printed("printed-algorithm-1-ten-arms", 10, (1.0, 8.0)),
     Claim(
@@ -250,7 +250,7 @@ _UNDECIDED = "Eleven arms with a gap in the middle of a batch's thresholds, d = 
 _REPLICABLE = AtMost(predicted=RHO, detectable=0.05)
 _ALL = AtLeast(predicted=float(len(SMALL)), detectable=1.0)
 
-_LINEAR = (
+LINEAR_CLAIMS = (
     _claim(
         "printed-algorithm-3-last-line",
         "Algorithm 3",
@@ -319,4 +319,4 @@ _LINEAR = (
     ),
 )
 
-CLAIMS = (*_OF_ARMS, *_LINEAR)
+CLAIMS = (*ARM_CLAIMS, *LINEAR_CLAIMS)
