@@ -140,11 +140,11 @@ class WithProtocol:
     decision_version: ClassVar[int]
 
     def settings(self) -> Mapping[str, Plain]:
-        """What the user chose, beyond arms, horizon and rho."""
+        """Return what the user chose, beyond arms, horizon and rho."""
         raise NotImplementedError
 
     def resolved(self) -> Mapping[str, Plain]:
-        """The constants that decide, as integers and exact fractions."""
+        """Return the constants that decide, as integers and exact fractions."""
         raise NotImplementedError
 
     def protocol(

@@ -31,11 +31,19 @@ from banditto.policies.shared.replicable import UNRESOLVED, Replicable
 
 @dataclass(frozen=True, kw_only=True)
 class ExploreThenCommit(Replicable):
-    """Warm-up I of *Replicable Bandits*: `gap` is the promised lead of the best arm over all others.
+    """Warm-up I of *Replicable Bandits*: all arms equally often, then the best one for good.
 
-    Its bound is proved in docs/explore-then-commit.md, and holds only where the promise does. `sigma` is 1/2 for
-    rewards in [0, 1]; with another sigma the rewards are taken as sigma-subgaussian unless `rewards="gaussian"`.
-    `pulls` is the resolved number of pulls of each arm.
+    The promise is that one arm leads by `gap`. Where it holds, so does the bound, as docs/explore-then-commit.md proves.
+
+    Args:
+        arms: The number of arms, 2 to 1,000.
+        horizon: The number of pulls in one execution, 10 to 10^15, and at least one for each arm.
+        rho: The largest allowed probability that two executions differ, between 0 and 1.
+        constants: "certified" (default), for which the bound is proved, or "paper", as printed.
+        sigma: The scale of sigma-subgaussian rewards, 1e-6 to 1e6. Default 1/2, that of rewards in [0, 1].
+        rewards: "bounded" (in [0, 1]), "gaussian" or "subgaussian". Default: the first if sigma is 1/2, else the last.
+        gap: The promised lead of the best arm over all others, above 0 and in units of the rewards.
+        pulls: The resolved number of pulls of each arm. The constructor finds it, unless a protocol brings it.
 
     Examples:
         >>> policy = ExploreThenCommit(arms=2, horizon=10**6, rho=0.1, gap=0.1)
@@ -67,15 +75,15 @@ class ExploreThenCommit(Replicable):
     # -- the algorithm ------------------------------------------------------------------------------------
 
     def init(self, replicates: int) -> Race:
-        """All arms active, nothing spent."""
+        """Return the state before the first batch: all arms active, nothing spent."""
         return elimination.start(self.arms, self.horizon, replicates, self._pulls_in(1))
 
     def plan(self, state: Race) -> IntArray | None:
-        """m pulls of every arm, then all that remains for the arm that is left."""
+        """Return m pulls of every arm, then all that remains for the arm that is left."""
         return elimination.plan(state, self._pulls_in(state.batch))
 
     def decide(self, state: Race, totals: FloatArray, coins: Coins) -> Race:
-        """Keep the arm with the largest total; no coins."""
+        """Keep the arm with the largest total, without coins, and return the state after that."""
         xp = namespace(totals)
         totals = state.totals + totals
         best = xp.argmax(totals, axis=-1, keepdims=True)  # (R, 1), the first of equals
@@ -106,7 +114,7 @@ class ExploreThenCommit(Replicable):
             return ceiling((2 * (self.arms - 1) / written(self.rho)).ln() / self._rate())
 
     def guarantee(self) -> Guarantee:
-        """The bound on P(two executions differ) under the promise; see docs/explore-then-commit.md."""
+        """Return the bound on P(two executions differ) under the promise; see docs/explore-then-commit.md."""
         if not self._fits:
             reason = "exploration does not fit into the horizon, so all executions are the same"
             return Guarantee.of([("no decision", Decimal(0), reason)], self.rho)
@@ -117,12 +125,12 @@ class ExploreThenCommit(Replicable):
         return Guarantee.of([("wrong commitment", wrong, statement)], self.rho, note, promised_gap=self.gap)
 
     def minimum_horizon(self) -> int | None:
-        """The smallest horizon at which all arms are explored and one pull is left."""
+        """Return the smallest horizon at which all arms are explored and one pull is left; None if out of range."""
         needed = self.arms * self.pulls + 1
         return needed if needed <= LONGEST_HORIZON else None
 
     def describe(self) -> Description:
-        """One batch of exploration."""
+        """Return the one batch of exploration, if it fits into the horizon."""
         facts = self._facts() | {"gap": self.gap, "rule": "after the batch play the arm with the best mean for good"}
         rows = ((1, self.pulls, self.pulls),) if self._fits else ()
         return Description(facts, ("batch", "pulls per arm", "so far"), rows)
@@ -130,16 +138,16 @@ class ExploreThenCommit(Replicable):
     # -- what is written down -----------------------------------------------------------------------------
 
     def settings(self) -> Mapping[str, Plain]:
-        """What the user chose; the gap as it was written."""
+        """Return what the user chose; the gap as it was written."""
         return {**super().settings(), "gap": str(written(self.gap))}
 
     def resolved(self) -> Mapping[str, Plain]:
-        """The pulls of each arm."""
+        """Return the pulls of each arm."""
         return {"pulls": self.pulls}
 
     @classmethod
     def from_protocol(cls, protocol: Protocol) -> ExploreThenCommit:
-        """The policy that explores as long as a protocol says."""
+        """Return the policy that explores as long as a protocol says."""
         pulls = protocol.resolved.get("pulls")
         known = integer(pulls if isinstance(pulls, int) else str(pulls), "pulls", 1, 10**60)
         return cls(**cls._arguments(protocol, "gap"), pulls=known)

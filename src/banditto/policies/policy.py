@@ -75,8 +75,15 @@ class DescriptionContent(TypedDict):
 class Guarantee:
     """A bound on the probability that two executions differ (Definition 1), term by term.
 
-    `holds` says whether the proof's total is at most rho, compared in exact arithmetic before rounding. With a
-    `promised_gap` it holds only where one arm is better than all others by at least that; `on` checks it.
+    With a `promised_gap` it holds only where one arm is better than all others by at least that; `on` checks it.
+
+    Args:
+        terms: The summands: name, value and the statement that each evaluates.
+        total: Their sum, rounded upwards.
+        rho: The largest allowed probability that two executions differ.
+        holds: Whether the proof's total is at most rho, compared in exact arithmetic before rounding.
+        note: What a reader should know beyond the terms; empty by default.
+        promised_gap: The lead of the best arm that the proof assumes. Default None: it assumes nothing.
 
     Examples:
         >>> from banditto import RandomThreshold
@@ -105,7 +112,7 @@ class Guarantee:
         note: str = "",
         promised_gap: float | None = None,
     ) -> Self:
-        """Add exact terms up and round each, and the total, upwards."""
+        """Add exact terms up, round each and the total upwards, and return the guarantee."""
         with precise():
             total = sum((value for _, value, _ in terms), Decimal(0))
             holds = total <= written(rho)
@@ -115,7 +122,7 @@ class Guarantee:
         return cls(rounded, printed, rho, holds, note, promised_gap)
 
     def on(self, means: Sequence[float]) -> Guarantee:
-        """What is proved for arms with these means: the same, or nothing if they break the promise."""
+        """Return what is proved for arms with these means: the same, or nothing if they break the promise."""
         if self.promised_gap is None:
             return self
         if isinstance(means, str) or len(means) < 2:
@@ -135,7 +142,7 @@ class Guarantee:
         return [*rows, ("total", short(self.total), f"{relation} rho = {self.rho:g}")]
 
     def table(self) -> str:
-        """The terms as plain text."""
+        """Return the terms, the total and the note as plain text."""
         table = text_table(("term", "value", "statement"), self._rows())
         return f"{table}\n{self.note}" if self.note else table
 
@@ -143,7 +150,7 @@ class Guarantee:
         return html_table(("term", "value", "statement"), self._rows())
 
     def to_dict(self) -> GuaranteeContent:
-        """The same as plain data."""
+        """Return the same as plain data."""
         return {
             "terms": [{"name": term.name, "value": term.value, "statement": term.statement} for term in self.terms],
             "total": self.total,
@@ -163,7 +170,7 @@ class Description:
     rows: tuple[tuple[object, ...], ...]
 
     def table(self) -> str:
-        """Facts and batches as plain text."""
+        """Return facts and batches as plain text."""
         facts = "\n".join(f"{name}: {value}" for name, value in self.facts.items())
         return f"{facts}\n\n{text_table(self.header, self.rows)}"
 
@@ -190,10 +197,10 @@ class Configured(Protocol):
         """Raised only when golden decisions change."""
 
     def settings(self) -> Mapping[str, Plain]:
-        """What the user chose, beyond arms, horizon and rho."""
+        """Return what the user chose, beyond arms, horizon and rho."""
 
     def resolved(self) -> Mapping[str, Plain]:
-        """The constants that decide, as integers and exact fractions."""
+        """Return the constants that decide, as integers and exact fractions."""
 
     def check_rewards(self, rewards: Rewards, means: Sequence[float] = ()) -> None:
         """Raise `InvalidArgument` for rewards, or means, that the policy was not made for."""
@@ -212,13 +219,13 @@ class BatchedPolicy(Configured, Protocol[S]):
         """The number of pulls in one execution."""
 
     def init(self, replicates: int) -> S:
-        """The state before the first batch."""
+        """Return the state before the first batch."""
 
     def plan(self, state: S) -> IntArray | None:
-        """Pulls per (replicate, arm) for the next batch, or None when every replicate is done."""
+        """Return the pulls per (replicate, arm) for the next batch, or None when every replicate is done."""
 
     def decide(self, state: S, totals: FloatArray, coins: Coins) -> S:
-        """The state after the batch just planned brought these totals."""
+        """Return the state after the batch just planned brought these totals."""
 
 
 @runtime_checkable
@@ -230,16 +237,16 @@ class Policy(BatchedPolicy[S], Protocol[S]):
         """The largest allowed probability that two executions differ."""
 
     def protocol(self, *, seed: int) -> WrittenProtocol:
-        """What a second lab needs to decide alike; `Replicable` has it for all that inherit."""
+        """Return what a second lab needs to decide alike; `Replicable` has it for all that inherit."""
 
     def guarantee(self) -> Guarantee:
-        """The proof, evaluated."""
+        """Return the proof's bound, evaluated."""
 
     def minimum_horizon(self) -> int | None:
-        """The smallest horizon at which some arm could be dropped; None when there is none in range."""
+        """Return the smallest horizon at which some arm could be dropped; None when there is none in range."""
 
     def describe(self) -> Description:
-        """Batches, pulls and thresholds."""
+        """Return the batches with their pulls and thresholds."""
 
 
 @runtime_checkable
@@ -255,7 +262,7 @@ class PlacedPolicy(BatchedPolicy[S], Protocol[S]):
     """A policy that may pull any action of an infinite set: its plans have slots instead of arms."""
 
     def places(self, state: S) -> FloatArray:
-        """The actions of the columns of `plan(state)`; shape (replicate, slot, feature)."""
+        """Return the actions of the columns of `plan(state)`; shape (replicate, slot, feature)."""
 
 
 @runtime_checkable
@@ -263,10 +270,10 @@ class RoundPolicy(Configured, Protocol):
     """An ordinary policy that chooses round by round, in compiled code."""
 
     def parameters(self, arms: int, horizon: int) -> FloatArray:
-        """Numbers handed to the kernel, on a problem of this size."""
+        """Return the numbers handed to the kernel, on a problem of this size."""
 
     def kernel(self) -> Kernel:
-        """Compiled choice of an arm from the record of all arms, the round, the parameters and a coin key."""
+        """Return the compiled choice of an arm, from all arms' record, the round, the parameters and a coin key."""
 
 
 @runtime_checkable
@@ -274,7 +281,7 @@ class Remembering(Protocol):
     """A round policy that needs more numbers of its own than one for each arm."""
 
     def memory(self, arms: int) -> int:
-        """How many numbers the kernel keeps from round to round."""
+        """Return how many numbers the kernel keeps from round to round."""
 
 
 AnyPolicy = BatchedPolicy[Any] | RoundPolicy

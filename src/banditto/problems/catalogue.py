@@ -72,7 +72,10 @@ def protocol_on(policy: AnyPolicy, *, seed: int, arms: int, horizon: int, rho: f
 
 
 def policy_of(protocol: Protocol) -> AnyPolicy:
-    """The policy of a protocol, deciding by the constants and the decision version that the protocol holds.
+    """Return the policy of a protocol, which decides by the constants and the decision version that the protocol holds.
+
+    Args:
+        protocol: What a policy's `protocol` wrote, here or in another lab.
 
     Examples:
         >>> from banditto import RandomThreshold

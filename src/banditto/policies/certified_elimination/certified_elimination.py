@@ -54,8 +54,16 @@ class CertifiedElimination(Replicable):
     Beyond the paper; its theorem is proved in docs/certified-elimination.md. Batches decide on their own samples alone,
     commit to a leader or drop arms by shared random cuts, and end with a shared choice.
 
-    `gap`, if given, is the smallest gap that the constants are tuned for; the guarantee holds whatever the gaps are.
-    Rewards are in [0, 1] (`sigma` 1/2) or Gaussian. `schedule` holds the resolved constants that decide.
+    Args:
+        arms: The number of arms, 2 to 1,000.
+        horizon: The number of pulls in one execution, 10 to 10^15, and at least one for each arm.
+        rho: The largest allowed probability that two executions differ, between 0 and 1.
+        constants: "certified", the default; there are no others, because this policy is not in the paper.
+        sigma: The standard deviation of the rewards, 1e-6 to 1e6. Default 1/2, for rewards in [0, 1].
+        rewards: "bounded" (in [0, 1]), the default, or "gaussian", which any sigma but 1/2 needs.
+        gap: The smallest gap that the constants are tuned for, above 0. By default they are tuned for many gaps. The
+            guarantee holds whatever the gaps are.
+        schedule: The resolved constants that decide. The constructor finds them, unless a protocol brings them.
 
     Examples:
         >>> policy = CertifiedElimination(arms=3, horizon=10**6, rho=0.1)
@@ -96,21 +104,21 @@ class CertifiedElimination(Replicable):
 
     @classmethod
     def planned(cls, aim: Aim, **arguments: Any) -> CertifiedElimination:
-        """With constants aimed at a promise about a gap instead of at little regret on many problems."""
+        """Return the policy with constants aimed at one gap, instead of at little regret on many problems."""
         unaimed = cls(**arguments | {"gap": aim.gap, "schedule": Ladder((), 1, 0.5)})  # its arguments are checked
         return replace(unaimed, schedule=named_gap.aimed_plan(unaimed._problem, aim))
 
     # -- the algorithm ------------------------------------------------------------------------------------
 
     def init(self, replicates: int) -> LadderState:
-        """All arms active, nothing spent."""
+        """Return the state before the first batch: all arms active, nothing spent."""
         replicates = integer(replicates, "replicates", 1, 10**9)
         active = np.ones((self.arms, replicates), dtype=np.bool_).T  # arm-major, as the engine draws
         several = np.full((replicates, 1), self.arms, dtype=np.int64)
         return self._opened(1, active, several, np.full((replicates, 1), self.horizon, dtype=np.int64))
 
     def plan(self, state: LadderState) -> IntArray | None:
-        """Every active arm equally often; where one is left, all that remains."""
+        """Return the pulls of the next batch: every active arm equally often; where one is left, all that remains."""
         xp = namespace(state.active)
         if not bool(xp.any(state.remaining > 0)):
             return None
@@ -118,7 +126,7 @@ class CertifiedElimination(Replicable):
         return pulls
 
     def decide(self, state: LadderState, totals: FloatArray, coins: Coins) -> LadderState:
-        """Commit or drop by the batch's own totals; in the final batch choose."""
+        """Commit or drop by the batch's own totals, in the final batch choose, and return the state after it."""
         xp = namespace(totals)
         values = totals  # (R, K), -inf where dropped
         if not bool(xp.all(state.several == self.arms)):
@@ -193,18 +201,18 @@ class CertifiedElimination(Replicable):
         return frozenset({"exploration"})
 
     def guarantee(self) -> Guarantee:
-        """The bound on P(two executions differ), term by term; see docs/certified-elimination.md."""
+        """Return the bound on P(two executions differ), term by term; see docs/certified-elimination.md."""
         if not ladder.proved(self._problem, self.schedule):
             reason = "cuts are not of the kind that the proof is about, so nothing is proved"
             return Guarantee.of([("unproved constants", Decimal(1), reason)], self.rho)
         return Guarantee.of(ladder.terms(self._problem, self.schedule), self.rho, self._caution)
 
     def minimum_horizon(self) -> int | None:
-        """A horizon from which on the final batch pulls every arm, so that rewards decide something."""
+        """Return a horizon from which on the final batch pulls every arm, so that rewards decide something."""
         return -(-EXPLORATION_UNIT * self.arms // self.schedule.exploration)
 
     def describe(self) -> Description:
-        """Batches, pulls and cuts, as differences of means, with what they are made of."""
+        """Return the batches with their pulls and cuts, as differences of means, and what the cuts are made of."""
         facts = self._facts() | {
             "rule": "commit to the leader if it leads by more than a cut from commit low to high; else drop an arm "
             "that is behind by more than a cut from low to high; means are those of the batch alone",
@@ -228,7 +236,7 @@ class CertifiedElimination(Replicable):
         return Description(facts, header, tuple(rows))
 
     def relaxed(self, nominal: float) -> CertifiedElimination:
-        """The same design with narrower windows, on batches that are shorter by as much as the windows are."""
+        """Return the same policy with narrower windows, on batches that are shorter by as much as the windows are."""
         constants: Any = CALIBRATED
         return replace(self, constants=constants, schedule=ladder.relaxed(self._problem, self.schedule, nominal))
 
@@ -241,16 +249,16 @@ class CertifiedElimination(Replicable):
             raise InvalidArgument("environment", rewards, f"{self._rewards}, which the policy was built for")
 
     def settings(self) -> Mapping[str, Plain]:
-        """What the user chose; the gap as it was written, or nothing."""
+        """Return what the user chose; the gap as it was written, or nothing."""
         return {**super().settings(), "gap": "" if self.gap is None else str(written(self.gap))}
 
     def resolved(self) -> Mapping[str, Plain]:
-        """Every batch's pulls and cuts, and the final batch."""
+        """Return every batch's pulls and cuts, and the final batch."""
         return self.schedule.to_plain()
 
     @classmethod
     def from_protocol(cls, protocol: Protocol) -> CertifiedElimination:
-        """The policy that decides by a protocol's resolved constants, whatever this machine would find."""
+        """Return the policy that decides by a protocol's resolved constants, whatever this machine would find."""
         arguments = cls._arguments(protocol, "gap")
         arguments["gap"] = arguments["gap"] or None
         return cls(**arguments, schedule=Ladder.from_plain(protocol.resolved, protocol.horizon))

@@ -52,8 +52,19 @@ class CertifiedLinear(LinearPolicy):
     """Replicable linear bandits at the lower of two prices: the one to use for actions with features.
 
     Beyond the paper; docs/certified-linear.md has the theorem for its thresholds, and Theorem 10's counterpart in
-    docs/least-squares-rounding.md covers its lattice. `method` names a plan instead of choosing it. `costs` are the two
-    predicted regrets.
+    docs/least-squares-rounding.md covers its lattice.
+
+    Args:
+        horizon: The number of pulls in one execution, 10 to 10^15, and at least one for each arm.
+        rho: The largest allowed probability that two executions differ, between 0 and 1.
+        constants: "certified", the default; there are no others, because this policy is not in the paper.
+        sigma: The scale of sigma-subgaussian rewards, 1e-6 to 1e6. Default 1/2, that of rewards in [0, 1].
+        rewards: "bounded" (in [0, 1]), "gaussian" or "subgaussian". Default: the first if sigma is 1/2, else the last.
+        actions: A matrix with a row of features for each arm, `FiniteActions`, or an action set such as `Ball`.
+        centre: What is subtracted from every reward, -1 to 1. Default 1/2 for rewards in [0, 1], else 0.
+        method: "thresholds" or "lattice": the plan to play. By default the one with the smaller predicted regret.
+        costs: The predicted regret of both plans. The constructor fills it in, unless a protocol brings it.
+        inner: The plan with the resolved constants that decide. The constructor makes it, unless a protocol brings it.
 
     Examples:
         >>> policy = CertifiedLinear(actions=[[1, 0], [0.6, 0.6], [0, 1]], horizon=10**7, rho=0.1)
@@ -112,20 +123,20 @@ class CertifiedLinear(LinearPolicy):
     # -- all of the algorithm is that of the plan ---------------------------------------------------------------
 
     def init(self, replicates: int) -> Any:
-        """The plan's."""
+        """Return the state of the chosen plan before its first batch."""
         return self.inner.init(replicates)
 
     def plan(self, state: Any) -> IntArray | None:
-        """The plan's."""
+        """Return the pulls of the chosen plan's next batch; None when all is spent."""
         return self.inner.plan(state)
 
     def places(self, state: Any) -> FloatArray:
-        """The plan's; there is a lattice where there are places."""
+        """Return the actions of the columns of `plan`, for an infinite set, on which the lattice is always chosen."""
         assert isinstance(self.inner, LeastSquaresRounding)
         return self.inner.places(state)
 
     def decide(self, state: Any, totals: FloatArray, coins: Coins) -> Any:
-        """The plan's."""
+        """Decide as the chosen plan does, and return the state after the batch."""
         return self.inner.decide(state, totals, coins)
 
     @property
@@ -134,7 +145,7 @@ class CertifiedLinear(LinearPolicy):
         return self.inner.free_constants
 
     def guarantee(self) -> Guarantee:
-        """The bound on P(two executions differ), term by term; see docs/certified-linear.md."""
+        """Return the bound on P(two executions differ), term by term; see docs/certified-linear.md."""
         if isinstance(self.inner, LeastSquaresRounding):
             return self.inner.guarantee()
         problem, plan = self.inner.problem, self.inner.schedule
@@ -144,7 +155,7 @@ class CertifiedLinear(LinearPolicy):
         return Guarantee.of(ladder.terms(problem, plan), self.rho, self._caution)
 
     def minimum_horizon(self) -> int | None:
-        """From there on a first estimate, or a final batch, pulls every arm that it needs."""
+        """Return a horizon from which on a first estimate, or a final batch, pulls every arm that it needs."""
         if isinstance(self.inner, LeastSquaresRounding):
             return self.inner.minimum_horizon()
         found = contest(self.actions, field_of(self.actions).whole)
@@ -152,7 +163,7 @@ class CertifiedLinear(LinearPolicy):
         return max(self.arms, -(-EXPLORATION_UNIT * 2 * found.design.support // self.inner.schedule.exploration))
 
     def describe(self) -> Description:
-        """Which plan was chosen at which cost, and its batches."""
+        """Return which plan was chosen at which cost, and its batches."""
         prices = {
             "thresholds": "none" if self.costs.thresholds is None else f"{self.costs.thresholds:.4g}",
             "lattice": f"{self.costs.lattice:.4g}",
@@ -190,24 +201,24 @@ class CertifiedLinear(LinearPolicy):
         return Description(facts, header, tuple(rows))
 
     def relaxed(self, nominal: float) -> CertifiedLinear:
-        """The plan with the constants of a larger rho."""
+        """Return the same policy with the constants that its plan has at `nominal`, a larger rho."""
         other, constants = super().relaxed(nominal), cast(Any, CALIBRATED)
         return replace(other, inner=replace(other.inner, rho=self.rho, constants=constants))
 
     # -- what is written down -----------------------------------------------------------------------------
 
     def settings(self) -> Mapping[str, Plain]:
-        """What the user chose, or was chosen."""
+        """Return what the user chose, and the method even where it was chosen for the user."""
         return {**super().settings(), "method": str(self.method)}
 
     def resolved(self) -> Mapping[str, Plain]:
-        """The plan's constants, and what both were predicted to cost."""
+        """Return the plan's constants, and what both plans were predicted to cost."""
         prices = ["" if cost is None else f"{cost:.4g}" for cost in self.costs]
         return {**self.inner.resolved(), "costs": tuple(prices)}
 
     @classmethod
     def from_protocol(cls, protocol: Protocol) -> CertifiedLinear:
-        """The policy that decides by a protocol's resolved constants."""
+        """Return the policy that decides by a protocol's resolved constants."""
         arguments = cls._arguments(protocol, "method")
         constants = {key: value for key, value in protocol.resolved.items() if key != "costs"}
         prices = protocol.resolved.get("costs")

@@ -56,9 +56,19 @@ class RoundingState(NamedTuple):
 class LeastSquaresRounding(LinearPolicy):
     """Algorithm 4 of *Replicable Bandits*, Theorem 10: any action set, by estimates that are rounded alike.
 
-    Estimate, round, keep what is within 2 eps of the best, and again; `rounding` is "lattice" or "grid". The bound is
-    proved in docs/least-squares-rounding.md. `actions` may be a matrix, `FiniteActions` or any action set. `schedule`
-    holds the resolved constants that decide.
+    Estimate, round, keep what is within 2 eps of the best, and again. The bound is proved in
+    docs/least-squares-rounding.md.
+
+    Args:
+        horizon: The number of pulls in one execution, 10 to 10^15, and at least one for each arm.
+        rho: The largest allowed probability that two executions differ, between 0 and 1.
+        constants: "certified" (default), for which the bound is proved, or "paper", as printed.
+        sigma: The scale of sigma-subgaussian rewards, 1e-6 to 1e6. Default 1/2, that of rewards in [0, 1].
+        rewards: "bounded" (in [0, 1]), "gaussian" or "subgaussian". Default: the first if sigma is 1/2, else the last.
+        actions: A matrix with a row of features for each arm, `FiniteActions`, or an action set such as `Ball`.
+        centre: What is subtracted from every reward, -1 to 1. Default 1/2 for rewards in [0, 1], else 0.
+        rounding: "lattice" (default), one lattice for the estimate, or "grid", one for each arm, as in the paper.
+        schedule: The resolved constants that decide. The constructor finds them, unless a protocol brings them.
 
     Examples:
         >>> from banditto import Ball
@@ -93,7 +103,7 @@ class LeastSquaresRounding(LinearPolicy):
 
     @property
     def problem(self) -> RoundingProblem:
-        """What its constants are for."""
+        """The problem that its constants are for: the size of the core set, horizon, rho and rewards."""
         actions = self.actions
         count = len(actions) if isinstance(actions, FiniteActions) else None
         field = field_for(actions)
@@ -116,7 +126,7 @@ class LeastSquaresRounding(LinearPolicy):
     # -- the algorithm ------------------------------------------------------------------------------------
 
     def init(self, replicates: int) -> RoundingState:
-        """All actions active, nothing spent."""
+        """Return the state before the first batch: all actions active, nothing spent."""
         replicates = integer(replicates, "replicates", 1, 10**9)
         theta = np.zeros((replicates, self.actions.dimension))
         remaining = np.full((replicates, 1), self.horizon, dtype=np.int64)
@@ -124,17 +134,17 @@ class LeastSquaresRounding(LinearPolicy):
         return self._opened(1, self._field.start(replicates), theta, remaining, testing)
 
     def plan(self, state: RoundingState) -> IntArray | None:
-        """The core set of the active actions in the proportions of its design; in the end one action."""
+        """Return the next pulls: the active actions' core set, as its design has it; in the end one action."""
         pulls: IntArray = on_host(state.pulls)
         return pulls if pulls.any() else None
 
     def places(self, state: RoundingState) -> FloatArray:
-        """The actions of the columns of `plan`, for an infinite set; shape (R, S, d)."""
+        """Return the actions of the columns of `plan`, for an infinite set; shape (R, S, d)."""
         places: FloatArray = on_host(state.places)
         return places
 
     def decide(self, state: RoundingState, totals: FloatArray, coins: Coins) -> RoundingState:
-        """Round the estimate of every testing row, and keep what is within 2 eps of its best."""
+        """Round every estimate, keep what is within 2 eps of its best, and return the state after that."""
         totals = on_host(totals)
         state = RoundingState(state.batch, *(on_host(part) for part in state[1:]))
         spent = state.pulls.sum(axis=1, keepdims=True)
@@ -220,7 +230,7 @@ class LeastSquaresRounding(LinearPolicy):
         return frozenset({"epsilon", "tail"})
 
     def guarantee(self) -> Guarantee:
-        """The bound on P(two executions differ), term by term; see docs/least-squares-rounding.md."""
+        """Return the bound on P(two executions differ), term by term; see docs/least-squares-rounding.md."""
         number = len(self.schedule.batches)
         with precise():
             shares = sum((Decimal(batch.rho) for batch in self.schedule.batches), Decimal(0))
@@ -235,7 +245,7 @@ class LeastSquaresRounding(LinearPolicy):
             return Guarantee.of(terms, self.rho, self._caution)
 
     def minimum_horizon(self) -> int | None:
-        """The smallest horizon at which an estimate fits, so that rewards decide something."""
+        """Return the smallest horizon at which an estimate fits, so that rewards decide; None if none does."""
 
         def fits(horizon: int) -> bool:
             problem = self.problem._replace(horizon=horizon)
@@ -248,7 +258,7 @@ class LeastSquaresRounding(LinearPolicy):
         return first_true(fits, max(SHORTEST_HORIZON, self.arms), LONGEST_HORIZON)
 
     def describe(self) -> Description:
-        """Batches with their accuracies, shares of rho and pulls; what later ones pull depends on what is left."""
+        """Return the batches with their accuracies, shares of rho and pulls; later pulls depend on what is left."""
         first = self._first()
         facts = self._facts() | {
             "rounding": str(self.rounding),
@@ -269,22 +279,25 @@ class LeastSquaresRounding(LinearPolicy):
     # -- what is written down -----------------------------------------------------------------------------
 
     def settings(self) -> Mapping[str, Plain]:
-        """What the user chose."""
+        """Return what the user chose, and the rounding."""
         return {**super().settings(), "rounding": str(self.rounding)}
 
     def resolved(self) -> Mapping[str, Plain]:
-        """Every batch's accuracy and share of rho."""
+        """Return every batch's accuracy and share of rho."""
         return self.schedule.to_plain()
 
     @classmethod
     def from_protocol(cls, protocol: Protocol) -> LeastSquaresRounding:
-        """The policy that decides by a protocol's resolved constants."""
+        """Return the policy that decides by a protocol's resolved constants."""
         return cls(**cls._arguments(protocol, "rounding"), schedule=RoundingSchedule.from_plain(protocol.resolved))
 
     @classmethod
     def planned(
         cls, arguments: Mapping[str, Any], plan: Callable[[RoundingProblem], RoundingSchedule]
     ) -> LeastSquaresRounding:
-        """With another plan than that of the least bound on regret, and without a warning of a short horizon."""
+        """Return the policy with another schedule than that of the least bound on regret.
+
+        It does not warn of a short horizon.
+        """
         unplanned = cls(**arguments, schedule=RoundingSchedule((), 0.0))  # its arguments are checked
         return replace(unplanned, schedule=plan(unplanned.problem))

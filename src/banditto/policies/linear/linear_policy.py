@@ -92,7 +92,7 @@ class LinearPolicy(Replicable):
         check_linear(self.actions, self._centre, actions, centre)
 
     def settings(self) -> Mapping[str, Plain]:
-        """What the user chose, the actions among it."""
+        """Return what the user chose, the actions among it."""
         more: dict[str, Plain] = {"centre": fraction(self._centre), "actions": actions_to_plain(self.actions)}
         return {**super().settings(), **more}
 

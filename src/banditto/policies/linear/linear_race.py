@@ -85,19 +85,19 @@ class LinearRace(LinearPolicy, ABC):
         return largest_parameter(self._rewards, self._centre) * LONGEST
 
     def init(self, replicates: int) -> RaceState:
-        """All arms active, nothing spent."""
+        """Return the state before the first batch: all arms active, nothing spent."""
         replicates = integer(replicates, "replicates", 1, 10**9)
         active = np.ones((replicates, self.arms), dtype=np.bool_)
         remaining = np.full((replicates, 1), self.horizon, dtype=np.int64)
         return self._opened(1, active, remaining, np.ones((replicates, 1), dtype=np.bool_))
 
     def plan(self, state: RaceState) -> IntArray | None:
-        """The core set of the active arms in the proportions of its design; in the end one arm."""
+        """Return the next pulls: the active arms' core set in the proportions of its design; in the end one arm."""
         pulls: IntArray = on_host(state.pulls)
         return pulls if pulls.any() else None
 
     def decide(self, state: RaceState, totals: FloatArray, coins: Coins) -> RaceState:
-        """Compare the values of the batch's own totals; in the final batch choose."""
+        """Compare the values of the batch's own totals, in the final batch choose, and return the state after it."""
         totals = on_host(totals)
         state = RaceState(state.batch, *(on_host(part) for part in state[1:]))
         active = state.active.copy()

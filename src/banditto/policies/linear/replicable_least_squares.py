@@ -69,13 +69,26 @@ class RoundedParameter(NamedTuple):
 class ReplicableLeastSquares:
     """Lemma 9 of *Replicable Bandits* for these actions: a least-squares estimate that two labs round alike.
 
-    `rounding` is "lattice", ours, or "grid", the paper's; both are proved in docs/least-squares.md. `sigma`, `rewards`
-    and `centre` are what is known of the rewards: in [0, 1] by default, with mean `1/2 + <theta, a>`.
+    Both ways to round are proved in docs/least-squares.md. A reward is `centre + <theta, a>` and noise.
+
+    Args:
+        actions: A matrix with a row of features for each arm, `FiniteActions`, or an action set such as `Ball`.
+        rounding: "lattice" (default), ours, or "grid", the paper's.
+        sigma: The scale of sigma-subgaussian rewards, 1e-6 to 1e6. Default 1/2, that of rewards in [0, 1].
+        rewards: "bounded" (in [0, 1]), "gaussian" or "subgaussian". Default: the first if sigma is 1/2, else the last.
+        centre: What is subtracted from every reward, -1 to 1. Default 1/2 for rewards in [0, 1], else 0.
+        accuracy: How far above its optimum, relatively, the design's g may be; 1e-8 to 1000, default 0.01.
 
     Examples:
+        >>> from banditto import Coins
         >>> estimator = ReplicableLeastSquares(actions=[[1, 0], [0.6, 0.6], [0, 1]])
         >>> estimator.pulls_needed(epsilon=0.1, rho=0.1, delta=0.01)
         14270
+        >>> pulls = estimator.plan(14270).pulls
+        >>> rows = [(arm, n, 0.6 * n) for arm, n in zip(estimator.design.arms, pulls)]
+        >>> found = estimator.fit(rows, rho=0.1, delta=0.01, coins=Coins(7))
+        >>> found.error <= 0.1, found.guarantee.holds
+        (True, True)
     """
 
     actions: Any
@@ -106,7 +119,14 @@ class ReplicableLeastSquares:
         return g_optimal_design(self.actions, accuracy=self.accuracy)
 
     def pulls_needed(self, epsilon: Real, rho: Real, delta: Real, constants: str = "certified") -> int:
-        """All pulls in the proportions of the design, so that no action's value is off by more than epsilon."""
+        """Return how many pulls by the design keep every action's value within epsilon of the truth.
+
+        Args:
+            epsilon: The largest allowed error of any action's value, above 0, in units of the rewards.
+            rho: The largest allowed probability that two labs find different estimates, between 0 and 1.
+            delta: The largest allowed probability that some value is off by more than epsilon.
+            constants: "certified" (default), or "paper", for which delta must be below rho/2.
+        """
         width, share, failure = _positive(epsilon), open_unit(rho, "rho"), open_unit(delta, "delta")
         if constants == "paper":
             return self._paper_pulls(width, share, failure)
@@ -145,16 +165,21 @@ class ReplicableLeastSquares:
         return support * each
 
     def plan(self, pulls: int) -> Allocation:
-        """How often to pull each arm of `design`."""
+        """Return how often to pull each arm of `design`: at least `pulls` times in all."""
         return self.design.plan(pulls)
 
     def fit(
         self, data: Iterable[tuple[int, int, float]], *, rho: Real, delta: Real, coins: Coins, batch: int = 0
     ) -> RoundedParameter:
-        """The rounded estimate of (arm, count, total) rows.
+        """Return the rounded estimate of (arm, count, total) rows, with its error and its guarantee.
 
-        Arms count the actions, or for an infinite set the core set of `design`. Counts must be fixed beforehand and the
-        same in both labs; totals are what differs. `batch` addresses the coins of one experiment.
+        Args:
+            data: Rows (arm, count, total). Arms number the actions, or for an infinite set the core set of `design`.
+                Counts must be fixed beforehand and the same in both labs; totals are what differs.
+            rho: The largest allowed probability that two labs find different estimates, between 0 and 1.
+            delta: The largest allowed probability that some action's value is off by more than the error.
+            coins: The coins that both labs share, such as `Coins(seed)`.
+            batch: The address of these coins in one experiment. Default 0.
         """
         share, failure = open_unit(rho, "rho"), open_unit(delta, "delta")
         if not isinstance(coins, Coins):

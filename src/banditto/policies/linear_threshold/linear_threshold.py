@@ -47,7 +47,17 @@ class LinearThreshold(LinearRace):
     """Algorithm 3 of *Replicable Bandits*, Theorem 6: finitely many actions against a shared random threshold.
 
     Pull by design, drop what is behind by more than the threshold, and again. The bound is proved in
-    docs/linear-threshold.md. `schedule` holds the resolved constants that decide.
+    docs/linear-threshold.md.
+
+    Args:
+        horizon: The number of pulls in one execution, 10 to 10^15, and at least one for each arm.
+        rho: The largest allowed probability that two executions differ, between 0 and 1.
+        constants: "certified" (default), for which the bound is proved, or "paper", as printed.
+        sigma: The scale of sigma-subgaussian rewards, 1e-6 to 1e6. Default 1/2, that of rewards in [0, 1].
+        rewards: "bounded" (in [0, 1]), "gaussian" or "subgaussian". Default: the first if sigma is 1/2, else the last.
+        actions: The features: a matrix with a row for each arm, or `FiniteActions`. No row is longer than 1.
+        centre: What is subtracted from every reward, -1 to 1. Default 1/2 for rewards in [0, 1], else 0.
+        schedule: The resolved constants that decide. The constructor finds them, unless a protocol brings them.
 
     Examples:
         >>> policy = LinearThreshold(actions=[[1, 0], [0.6, 0.6], [0, 1]], horizon=10**7, rho=0.1)
@@ -108,7 +118,7 @@ class LinearThreshold(LinearRace):
         return frozenset() if self.schedule.batches else frozenset({"blowup"})
 
     def guarantee(self) -> Guarantee:
-        """The bound on P(two executions differ), term by term; see docs/linear-threshold.md."""
+        """Return the bound on P(two executions differ), term by term; see docs/linear-threshold.md."""
         if not self._problem.proved(self.schedule, self._paper):
             reason = "batches and cuts are not those that the proof is about, so nothing is proved"
             return Guarantee.of([("unproved constants", Decimal(1), reason)], self.rho)
@@ -118,7 +128,7 @@ class LinearThreshold(LinearRace):
         return Guarantee.of(self._problem.certified_terms(self.schedule), self.rho, self._caution)
 
     def minimum_horizon(self) -> int | None:
-        """The smallest horizon at which a first test fits."""
+        """Return the smallest horizon at which a first test fits; None when there is none in range."""
 
         def can_drop(horizon: int) -> bool:
             return self._problem._replace(horizon=horizon).can_test(self._paper)
@@ -131,7 +141,7 @@ class LinearThreshold(LinearRace):
         return next(useful_horizons(can_drop, max(shortest, found // 16)), None)
 
     def describe(self) -> Description:
-        """Batches, pulls with all arms active, and thresholds on gaps."""
+        """Return the batches, their pulls with all arms active, and their thresholds on gaps."""
         facts = self._facts() | {
             "blow-up": self.schedule.blowup,
             "rule": "drop an arm that is behind by more than a threshold from low to high",
@@ -152,10 +162,10 @@ class LinearThreshold(LinearRace):
     # -- what is written down -----------------------------------------------------------------------------
 
     def resolved(self) -> Mapping[str, Plain]:
-        """The blow-up, every batch's size and thresholds, and the final choice."""
+        """Return the blow-up, every batch's size and thresholds, and the final choice."""
         return self.schedule.to_plain()
 
     @classmethod
     def from_protocol(cls, protocol: Protocol) -> LinearThreshold:
-        """The policy that decides by a protocol's resolved constants."""
+        """Return the policy that decides by a protocol's resolved constants."""
         return cls(**cls._arguments(protocol), schedule=LinearSchedule.from_plain(protocol.resolved))

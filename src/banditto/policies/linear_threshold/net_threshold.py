@@ -35,8 +35,24 @@ from banditto.policies.shared.replicable import UNRESOLVED
 class NetThreshold(LinearPolicy):
     """Corollary 12 of *Replicable Bandits*: `LinearThreshold` on a net of an action set of at most two dimensions.
 
-    It is there to be compared with; docs/net-threshold.md says why it loses. `inner` is the policy on the net, whose
-    constants `schedule` holds; `points` (action, feature) are the net.
+    It is there to be compared with; docs/net-threshold.md says why it loses. `inner` is the policy on the net, `points`
+    (action, feature) are the net.
+
+    Args:
+        horizon: The number of pulls in one execution, 10 to 10^15, and at least one for each arm.
+        rho: The largest allowed probability that two executions differ, between 0 and 1.
+        constants: "certified" (default), for which the bound is proved, or "paper", as printed.
+        sigma: The scale of sigma-subgaussian rewards, 1e-6 to 1e6. Default 1/2, that of rewards in [0, 1].
+        rewards: "bounded" (in [0, 1]), "gaussian" or "subgaussian". Default: the first if sigma is 1/2, else the last.
+        actions: An action set with one or two features, such as `Ball(dimension=2)`.
+        centre: What is subtracted from every reward, -1 to 1. Default 1/2 for rewards in [0, 1], else 0.
+        schedule: The resolved constants of `inner`. The constructor finds them, unless a protocol brings them.
+
+    Examples:
+        >>> from banditto import Box
+        >>> policy = NetThreshold(actions=Box.unit(1), horizon=10**6, rho=0.2)
+        >>> policy.points.shape, policy.guarantee().holds
+        ((11, 1), True)
     """
 
     schedule: LinearSchedule = field(default=UNRESOLVED, repr=False)
@@ -68,19 +84,19 @@ class NetThreshold(LinearPolicy):
         return 0
 
     def init(self, replicates: int) -> Any:
-        """All actions of the net active."""
+        """Return the state before the first batch: all actions of the net active."""
         return self.inner.init(replicates)
 
     def plan(self, state: Any) -> IntArray | None:
-        """Pulls of the net's actions."""
+        """Return the next pulls of the net's actions; None when all is spent."""
         return self.inner.plan(state)
 
     def places(self, state: Any) -> FloatArray:
-        """The net, the same for every replicate."""
+        """Return the net, the same for every replicate."""
         return self.points[np.newaxis]
 
     def decide(self, state: Any, totals: FloatArray, coins: Coins) -> Any:
-        """As `LinearThreshold` does."""
+        """Decide as `LinearThreshold` does, and return the state after the batch."""
         return self.inner.decide(state, totals, coins)
 
     @property
@@ -89,26 +105,26 @@ class NetThreshold(LinearPolicy):
         return self.inner.free_constants
 
     def guarantee(self) -> Guarantee:
-        """That of `LinearThreshold` with as many arms as the net has actions."""
+        """Return the bound of `LinearThreshold` with as many arms as the net has actions."""
         return self.inner.guarantee()
 
     def minimum_horizon(self) -> int | None:
-        """About: of the net that this horizon has."""
+        """Return about the smallest useful horizon: that of `LinearThreshold` on the net that this horizon has."""
         return self.inner.minimum_horizon()
 
     def describe(self) -> Description:
-        """The net, and the batches."""
+        """Return the net's size and radius, and the batches."""
         made = self.inner.describe()
         radius = self.horizon ** (-1.0 / (4 * self.actions.dimension + 2))
         facts = {**made.facts, **self._facts(), "net": f"{self.arms} actions, radius {radius:.4g}"}
         return Description(facts, made.header, made.rows)
 
     def resolved(self) -> Mapping[str, Plain]:
-        """The constants of `LinearThreshold` on the net."""
+        """Return the constants of `LinearThreshold` on the net."""
         return self.inner.resolved()
 
     @classmethod
     def from_protocol(cls, protocol: Protocol) -> NetThreshold:
-        """The policy that decides by a protocol's resolved constants; the net is made again."""
+        """Return the policy that decides by a protocol's resolved constants; the net is made again."""
         arguments = cls._arguments(replace(protocol, arms=0))
         return cls(**arguments, schedule=LinearSchedule.from_plain(protocol.resolved))

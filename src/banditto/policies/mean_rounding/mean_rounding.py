@@ -51,8 +51,16 @@ class GridState(NamedTuple):
 class MeanRounding(Replicable):
     """Algorithm 1 of *Replicable Bandits*, Theorem 3: elimination on means that are rounded to shared grids.
 
-    Its bound is proved in docs/mean-rounding.md. `sigma` is 1/2 for rewards in [0, 1]; with another sigma the rewards
-    are taken as sigma-subgaussian unless `rewards="gaussian"`. `schedule` holds the resolved constants that decide.
+    Its bound is proved in docs/mean-rounding.md.
+
+    Args:
+        arms: The number of arms, 2 to 1,000.
+        horizon: The number of pulls in one execution, 10 to 10^15, and at least one for each arm.
+        rho: The largest allowed probability that two executions differ, between 0 and 1.
+        constants: "certified" (default), for which the bound is proved, or "paper", as printed.
+        sigma: The scale of sigma-subgaussian rewards, 1e-6 to 1e6. Default 1/2, that of rewards in [0, 1].
+        rewards: "bounded" (in [0, 1]), "gaussian" or "subgaussian". Default: the first if sigma is 1/2, else the last.
+        schedule: The resolved constants that decide. The constructor finds them, unless a protocol brings them.
 
     Examples:
         >>> policy = MeanRounding(arms=2, horizon=10**6, rho=0.1)
@@ -74,12 +82,12 @@ class MeanRounding(Replicable):
     # -- the algorithm ------------------------------------------------------------------------------------
 
     def init(self, replicates: int) -> GridState:
-        """All arms active, nothing spent."""
+        """Return the state before the first batch: all arms active, nothing spent."""
         race = elimination.start(self.arms, self.horizon, replicates, self.schedule.batch(1).pulls)
         return GridState(race, namespace(race.totals).zeros_like(race.totals))
 
     def plan(self, state: GridState) -> IntArray | None:
-        """The batch's pulls for every active arm, or all that remains for the arm of choice."""
+        """Return the batch's pulls for every active arm, or all that remains for the arm of choice."""
         race, rounded = state
         favourites = None
         if not self._paper and not race.all_testing:
@@ -88,7 +96,7 @@ class MeanRounding(Replicable):
         return elimination.plan(race, self.schedule.batch(race.batch).pulls, favourites)
 
     def decide(self, state: GridState, totals: FloatArray, coins: Coins) -> GridState:
-        """Round the means of all arms to their grids; drop those more than 2 tau below the best."""
+        """Round all means to their grids, drop those more than 2 tau below the best, and return the new state."""
         xp = namespace(totals)
         race = state.race
         batch, following = self.schedule.batch(race.batch), self.schedule.batch(race.batch + 1)
@@ -112,14 +120,14 @@ class MeanRounding(Replicable):
         return frozenset({"cut"})
 
     def guarantee(self) -> Guarantee:
-        """The bound on P(two executions differ), term by term; see docs/mean-rounding.md."""
+        """Return the bound on P(two executions differ), term by term; see docs/mean-rounding.md."""
         if not self.schedule.batches:
             reason = "no test fits into the horizon, so all executions are the same"
             return Guarantee.of([("no decision", Decimal(0), reason)], self.rho)
         return Guarantee.of(self._problem_at(self.horizon).terms(self.schedule), self.rho, self._caution)
 
     def minimum_horizon(self) -> int | None:
-        """The smallest horizon at which some arm could be dropped."""
+        """Return the smallest horizon at which some arm could be dropped; None when there is none in range."""
         return self._useful_horizon_from(self.arms)
 
     def _useful_horizon_from(self, start: int) -> int | None:
@@ -136,7 +144,10 @@ class MeanRounding(Replicable):
         return next(useful_horizons(lambda horizon: bool(self._problem_at(horizon).schedule().batches), start), None)
 
     def describe(self) -> Description:
-        """Batches, pulls, cells and cuts, as differences of means; gaps from low to high depend on the offsets."""
+        """Return the batches with their pulls, cells and cuts (as differences of means).
+
+        Gaps from low to high are dropped or not as the offsets have it.
+        """
         facts = self._facts() | {
             "rule": "drop an arm whose rounded mean is below the best one by more than the cut",
             "end": "what remains goes to the first of the arms that are left"
@@ -154,10 +165,10 @@ class MeanRounding(Replicable):
     # -- what is written down -----------------------------------------------------------------------------
 
     def resolved(self) -> Mapping[str, Plain]:
-        """Every batch's pulls, cell and cut."""
+        """Return every batch's pulls, cell and cut."""
         return self.schedule.to_plain()
 
     @classmethod
     def from_protocol(cls, protocol: Protocol) -> MeanRounding:
-        """The policy that decides by a protocol's resolved constants, whatever this machine would resolve."""
+        """Return the policy that decides by a protocol's resolved constants, whatever this machine would resolve."""
         return cls(**cls._arguments(protocol), schedule=GridSchedule.from_plain(protocol.resolved, protocol.horizon))

@@ -38,8 +38,16 @@ class RandomThreshold(Replicable):
     """Algorithm 2 of *Replicable Bandits*, Theorem 4: elimination against a shared random threshold.
 
     The bound of `constants="certified"` is proved in docs/random-threshold.md; the paper's own constants have no proof
-    that gives rho. `sigma` is 1/2 for rewards in [0, 1]; with another sigma the rewards are taken as sigma-subgaussian
-    unless `rewards="gaussian"`. `schedule` holds the resolved constants that decide.
+    that gives rho.
+
+    Args:
+        arms: The number of arms, 2 to 1,000.
+        horizon: The number of pulls in one execution, 10 to 10^15, and at least one for each arm.
+        rho: The largest allowed probability that two executions differ, between 0 and 1.
+        constants: "certified" (default), for which the bound is proved, or "paper", as printed.
+        sigma: The scale of sigma-subgaussian rewards, 1e-6 to 1e6. Default 1/2, that of rewards in [0, 1].
+        rewards: "bounded" (in [0, 1]), "gaussian" or "subgaussian". Default: the first if sigma is 1/2, else the last.
+        schedule: The resolved constants that decide. The constructor finds them, unless a protocol brings them.
 
     Examples:
         >>> policy = RandomThreshold(arms=2, horizon=10**6, rho=0.1)
@@ -64,15 +72,15 @@ class RandomThreshold(Replicable):
     # -- the algorithm ------------------------------------------------------------------------------------
 
     def init(self, replicates: int) -> Race:
-        """All arms active, nothing spent."""
+        """Return the state before the first batch: all arms active, nothing spent."""
         return elimination.start(self.arms, self.horizon, replicates, self.schedule.batch(1).pulls)
 
     def plan(self, state: Race) -> IntArray | None:
-        """The batch's pulls for every active arm, or all that remains for the first active arm."""
+        """Return the batch's pulls for every active arm, or all that remains for the first active arm."""
         return elimination.plan(state, self.schedule.batch(state.batch).pulls)
 
     def decide(self, state: Race, totals: FloatArray, coins: Coins) -> Race:
-        """Drop the arms whose total is short of the leader's by more than the shared cut."""
+        """Drop the arms whose total is short of the leader's by more than the shared cut; return the new state."""
         xp = namespace(totals)
         batch, following = self.schedule.batch(state.batch), self.schedule.batch(state.batch + 1)
         totals = state.totals + totals  # (R, K), -inf where dropped
@@ -90,7 +98,7 @@ class RandomThreshold(Replicable):
         return problem.schedule(problem.paper_blowup(self.rho) if self._paper else problem.certified_blowup(self.rho))
 
     def guarantee(self) -> Guarantee:
-        """The bound on P(two executions differ), term by term; see docs/random-threshold.md."""
+        """Return the bound on P(two executions differ), term by term; see docs/random-threshold.md."""
         problem, blowup = self._problem_at(self.horizon), self.schedule.blowup
         if self.schedule != problem.schedule(problem.paper_blowup(self.rho) if self._paper else blowup):
             reason = "batches and cuts are not those that the proof is about, so nothing is proved"
@@ -104,7 +112,7 @@ class RandomThreshold(Replicable):
         return Guarantee.of(problem.certified_terms(blowup), self.rho, self._caution)
 
     def minimum_horizon(self) -> int | None:
-        """The smallest horizon at which some arm could be dropped: best rewards against worst, luckiest coin."""
+        """Return the smallest horizon at which some arm could be dropped: best rewards against worst, luckiest coin."""
         return self._useful_horizon_from(self.arms)
 
     def _useful_horizon_from(self, start: int) -> int | None:
@@ -126,7 +134,7 @@ class RandomThreshold(Replicable):
         return self._problem_at(horizon).can_drop(schedule)
 
     def describe(self) -> Description:
-        """Batches, pulls and thresholds (as differences of means)."""
+        """Return the batches with their pulls and thresholds (as differences of means)."""
         facts = self._facts() | {
             "blow-up": self.schedule.blowup,
             "rule": "drop an arm whose mean is below the leader's by more than a threshold from low to high",
@@ -141,10 +149,10 @@ class RandomThreshold(Replicable):
     # -- what is written down -----------------------------------------------------------------------------
 
     def resolved(self) -> Mapping[str, Plain]:
-        """The blow-up and every batch's pulls and cut."""
+        """Return the blow-up and every batch's pulls and cut."""
         return self.schedule.to_plain()
 
     @classmethod
     def from_protocol(cls, protocol: Protocol) -> RandomThreshold:
-        """The policy that decides by a protocol's resolved constants, whatever this machine would resolve."""
+        """Return the policy that decides by a protocol's resolved constants, whatever this machine would resolve."""
         return cls(**cls._arguments(protocol), schedule=Schedule.from_plain(protocol.resolved, protocol.horizon))

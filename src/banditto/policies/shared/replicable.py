@@ -85,7 +85,7 @@ class Replicable(WithProtocol):
         return frozenset()
 
     def relaxed(self, nominal: float) -> Self:
-        """The same policy with the constants that `nominal`, a larger rho, would have: what `calibrate` tries."""
+        """Return the same policy with the constants of `nominal`, a larger rho: what `calibrate` tries."""
         # constants are what the constructor takes and `repr` leaves out
         names = [entry.name for entry in fields(self) if entry.init and not entry.repr]
         unresolved: dict[str, Any] = dict.fromkeys(names, UNRESOLVED)
@@ -105,7 +105,7 @@ class Replicable(WithProtocol):
                 raise InvalidArgument("means", mean, f"at most {mine.reach:g} from 0 for a policy built for {mine}")
 
     def settings(self) -> Mapping[str, Plain]:
-        """What the user chose."""
+        """Return what the user chose: constants, rewards and sigma."""
         return {"constants": self.constants, "rewards": self._rewards.kind, "sigma": fraction(self.sigma)}
 
     @classmethod

@@ -49,10 +49,24 @@ def replicable_mean(
     rewards: RewardKind | None = None,
     constants: Constants = "certified",
 ) -> RoundedMean:
-    """The mean `total / samples`, rounded so that another lab with the same coins most likely finds the same value.
+    """Round the mean `total / samples`, so that another lab with the same coins most likely finds the same value.
 
-    Proposition 2 of *Replicable Bandits*; the certified constants are proved in docs/replicable-mean.md. `batch` and
-    `arm` address the grid's offset among the coins of one experiment.
+    Proposition 2 of *Replicable Bandits*; the certified constants are proved in docs/replicable-mean.md.
+
+    Args:
+        total: The sum of the rewards.
+        samples: How many rewards it is the sum of, 1 to 10^15, fixed beforehand and the same in both labs.
+        rho: The largest allowed probability that two labs find different values, between 0 and 1.
+        delta: The largest allowed probability that the value is further than its radius from the true mean.
+        coins: The coins that both labs share, such as `Coins(seed)`.
+        batch: With `arm`, the address of the grid's offset among the coins of one experiment. Default 0.
+        arm: The other half of that address. Default 0.
+        sigma: The scale of sigma-subgaussian rewards, 1e-6 to 1e6. Default 1/2, that of rewards in [0, 1].
+        rewards: "bounded" (in [0, 1]), "gaussian" or "subgaussian". Default: the first if sigma is 1/2, else the last.
+        constants: "certified" (default) or "paper", as printed, which needs delta below rho/2.
+
+    Returns:
+        The rounded `value`, its `radius`, and the `guarantee` that both labs find it.
 
     Examples:
         >>> from banditto import Coins
@@ -79,7 +93,15 @@ def samples_needed(
     rewards: RewardKind | None = None,
     constants: Constants = "certified",
 ) -> int:
-    """The number of samples for which the radius is at most `tau`: Proposition 2 of *Replicable Bandits*.
+    """Return the number of samples for which the radius is at most `tau`: Proposition 2 of *Replicable Bandits*.
+
+    Args:
+        tau: The radius that is wanted, above 0, in units of the rewards.
+        delta: The largest allowed probability that the value is further than tau from the true mean.
+        rho: The largest allowed probability that two labs find different values, between 0 and 1.
+        sigma: The scale of sigma-subgaussian rewards, 1e-6 to 1e6. Default 1/2, that of rewards in [0, 1].
+        rewards: "bounded" (in [0, 1]), "gaussian" or "subgaussian". Default: the first if sigma is 1/2, else the last.
+        constants: "certified" (default) or "paper", as printed, which needs delta below rho/2.
 
     Examples:
         >>> samples_needed(tau=0.05, delta=0.001, rho=0.1)
