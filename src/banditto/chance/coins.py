@@ -33,6 +33,12 @@ class Coins:
     They are the internal randomness that the two executions of Definition 1 share; looked up by address and never drawn
     in sequence, so that a coin more or less elsewhere moves nothing.
 
+    Args:
+        seed: What labs share to toss the same coins, 0 to 2^128 - 1.
+        start: The number of the first replicate. Default 0.
+        count: How many replicates. Default 1.
+        rows: Which of these replicates are wanted, counted from `start`. Default None: all of them.
+
     Examples:
         >>> first, second = Coins(7), Coins(7)
         >>> bool(first.uniform("cut", 1) == second.uniform("cut", 1))
@@ -52,12 +58,12 @@ class Coins:
         object.__setattr__(self, "count", integer(self.count, "count", 1, 10**9))
 
     def words(self, purpose: str, batch: int, arm: int = 0) -> WordArray:
-        """64 random bits for each replicate, shape (R,)."""
+        """Return 64 random bits for each replicate, shape (R,)."""
         words = philox_words(self.key(purpose, batch, arm), self.start, self.count)
         return words if self.rows is None else words[self.rows]
 
     def uniform(self, purpose: str, batch: int, arm: int = 0) -> FloatArray:
-        """A uniform number in [0, 1) for each replicate, shape (R, 1)."""
+        """Return a uniform number in [0, 1) for each replicate, shape (R, 1)."""
         key = self.key(purpose, batch, arm)
         chunk, offset = divmod(self.start, CHUNK)
         if offset + self.count > CHUNK or self.count < CHUNK // 64:
@@ -67,11 +73,11 @@ class Coins:
         return values if self.rows is None else values[self.rows]
 
     def key(self, purpose: str, batch: int, arm: int) -> int:
-        """The key of an address's stream."""
+        """Return the key of an address's stream."""
         return _coin_key(self.seed, purpose, index(batch), index(arm))
 
     def only(self, rows: IntArray) -> Coins:
-        """The coins of some of these replicates, in their order: a coin is the replicate's, whoever is left."""
+        """Return the coins of some of these replicates, in their order: a coin is the replicate's, whoever is left."""
         return replace(self, rows=rows if self.rows is None else self.rows[rows])
 
 

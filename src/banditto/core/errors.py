@@ -8,7 +8,16 @@ _PASSWORD = re.compile(r"(:/+)[^/@]*:.*(?=@)|(password=)[^&#]*")  # of a store, 
 
 
 class BandittoError(Exception):
-    """Base of every error that banditto raises on purpose."""
+    """The base of every error that banditto raises on purpose; `code` names its kind for programs.
+
+    Examples:
+        >>> from banditto import Bernoulli
+        >>> try:
+        ...     Bernoulli([0.5, 1.2])
+        ... except BandittoError as error:
+        ...     print(error.code)
+        invalid-argument
+    """
 
     code = "error"
 
@@ -17,6 +26,11 @@ class InvalidArgument(BandittoError, ValueError):
     """An argument has a value that is not allowed.
 
     The three parts are kept apart so that a program can read them; `str()` is the line for people.
+
+    Args:
+        argument: The name of the argument.
+        given: What was given; it is shown as one short line.
+        allowed: What would have been allowed, in words.
 
     Examples:
         >>> from banditto import Bernoulli
@@ -39,25 +53,50 @@ class InvalidArgument(BandittoError, ValueError):
 
 
 class ContractError(BandittoError):
-    """A policy or environment broke its contract (for example: pulls that do not add up to the horizon)."""
+    """A policy or environment broke its contract (for example: pulls that do not add up to the horizon).
+
+    Examples:
+        >>> ContractError("a plan with 99 pulls for a horizon of 100").code
+        'contract'
+    """
 
     code = "contract"
 
 
 class ConflictError(BandittoError):
-    """What is on disk is of another run, damaged, or in use."""
+    """What is on disk is of another run, damaged, or in use.
+
+    Examples:
+        >>> ConflictError("the folder holds another run").code
+        'conflict'
+    """
 
     code = "conflict"
 
 
 class WorkerError(BandittoError):
-    """A worker process could not be started or died."""
+    """A worker process could not be started or died.
+
+    Examples:
+        >>> WorkerError("a worker died").code
+        'worker'
+    """
 
     code = "worker"
 
 
 class MissingExtra(BandittoError, ImportError):
-    """Something needs a library that only an optional extra of banditto installs."""
+    """Something needs a library that only an optional extra of banditto installs.
+
+    Args:
+        what: What needs the library.
+        library: The library's name.
+        extra: The extra of banditto that installs it.
+
+    Examples:
+        >>> print(MissingExtra("reading a Parquet file", "pyarrow", "data"))
+        reading a Parquet file needs pyarrow, which is not installed: pip install 'banditto[data]'
+    """
 
     code = "missing-extra"
 
@@ -66,7 +105,17 @@ class MissingExtra(BandittoError, ImportError):
 
 
 class ShortHorizonWarning(UserWarning):
-    """The horizon is too short for the policy to drop any arm: replicable, and useless."""
+    """A warning that the horizon is too short for the policy to drop any arm: replicable, and useless.
+
+    Examples:
+        >>> import warnings
+        >>> from banditto import RandomThreshold
+        >>> with warnings.catch_warnings(record=True) as caught:
+        ...     warnings.simplefilter("always")
+        ...     policy = RandomThreshold(arms=2, horizon=100, rho=0.1)
+        >>> [warning.category.__name__ for warning in caught]
+        ['ShortHorizonWarning']
+    """
 
 
 class Shown(str):

@@ -33,9 +33,27 @@ Plain = bool | int | str | tuple["Plain", ...] | Mapping[str, "Plain"]
 class Protocol:
     """One policy with its constants, its problem and its seed.
 
-    `decision_version` rises only when a policy's decisions change; software versions do not belong here.
+    Two labs that hold protocols with the same digest, and pull what they say, share everything but the rewards. A
+    policy's `protocol` writes it, and `policy_of` makes the policy again.
 
-    Two labs that hold protocols with the same digest, and pull what they say, share everything but the rewards.
+    Args:
+        policy: The policy's name, such as "certified-elimination".
+        decision_version: Rises only when a policy's decisions change; software versions do not belong here.
+        arms: The number of arms; 0 for an infinite action set.
+        horizon: The number of pulls in one execution.
+        rho: The largest allowed probability that two executions differ, as a decimal.
+        seed: That of the coins, which the labs share.
+        settings: What the user chose, beyond arms, horizon and rho. Default: nothing.
+        resolved: The constants that decide, as integers and exact fractions. Default: none.
+        schema_version: The version of this format. Default: the newest.
+
+    Examples:
+        >>> from banditto import RandomThreshold
+        >>> protocol = RandomThreshold(arms=2, horizon=10**6, rho=0.1).protocol(seed=1)
+        >>> protocol.policy, protocol.rho, protocol.resolved["blowup"]
+        ('random-threshold', '0.1', 29)
+        >>> Protocol.from_toml(protocol.to_toml()) == protocol
+        True
     """
 
     policy: str
@@ -76,20 +94,20 @@ class Protocol:
         return digest_of(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain dictionaries, lists, integers and strings."""
+        """Return the content as plain dictionaries, lists, integers and strings."""
         return {entry.name: _thawed(getattr(self, entry.name)) for entry in fields(self)}
 
     def to_json(self) -> str:
-        """The canonical JSON: what the digest is taken of."""
+        """Return the canonical JSON: what the digest is taken of."""
         return canonical_json(self.to_dict())
 
     def to_toml(self) -> str:
-        """The same content for people and version control, with the digest in a comment."""
+        """Return the same content for people and version control, with the digest in a comment."""
         return f"# banditto protocol, sha256 {self.digest}\n" + tomli_w.dumps(self.to_dict())
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Protocol:
-        """Read what `to_dict` wrote; unknown and missing keys are refused."""
+        """Read what `to_dict` wrote, and return the protocol; unknown and missing keys are refused."""
         known = {entry.name for entry in fields(cls)}
         version = content.get("schema_version")
         if isinstance(version, int) and version > SCHEMA_VERSION:
@@ -104,7 +122,7 @@ class Protocol:
 
     @classmethod
     def from_json(cls, text: str) -> Protocol:
-        """Read canonical or any other JSON of the same content."""
+        """Read canonical or any other JSON of the same content, and return the protocol."""
         try:
             content = json.loads(text)
         except (ValueError, RecursionError) as error:  # also: integers of thousands of digits
@@ -115,7 +133,7 @@ class Protocol:
 
     @classmethod
     def from_toml(cls, text: str) -> Protocol:
-        """Read what `to_toml` wrote."""
+        """Read what `to_toml` wrote, and return the protocol."""
         try:
             content = tomllib.loads(text)
         except (ValueError, RecursionError) as error:
@@ -124,7 +142,7 @@ class Protocol:
 
     @classmethod
     def load(cls, path: str | Path) -> Protocol:
-        """Read a protocol from a .toml or .json file."""
+        """Read a .toml or .json file, and return its protocol."""
         path = Path(path)
         try:
             text = path.read_text(encoding="utf-8")

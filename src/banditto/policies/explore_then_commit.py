@@ -33,7 +33,7 @@ from banditto.policies.shared.replicable import UNRESOLVED, Replicable
 class ExploreThenCommit(Replicable):
     """Warm-up I of *Replicable Bandits*: all arms equally often, then the best one for good.
 
-    The promise is that one arm leads by `gap`. Where it holds, so does the bound, as docs/explore-then-commit.md proves.
+    The promise is that one arm leads by `gap`. Where it holds, the bound does, as docs/explore-then-commit.md proves.
 
     Args:
         arms: The number of arms, 2 to 1,000.

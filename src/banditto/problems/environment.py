@@ -96,16 +96,16 @@ class Environment(Protocol):
         """What may be assumed of the rewards."""
 
     def draw(self, pulls: IntArray, noise: Noise) -> FloatArray:
-        """The summed rewards of `pulls` pulls per (replicate, arm), drawn exactly; zero where there are none."""
+        """Return the summed rewards of `pulls` pulls per (replicate, arm), drawn exactly; zero where there are none."""
 
     def round_kernel(self) -> RewardKernel:
-        """A single reward, compiled."""
+        """Return the compiled draw of a single reward."""
 
     def round_parameters(self) -> FloatArray:
-        """Numbers handed to the kernel, a row per arm; shape (K, P)."""
+        """Return the numbers handed to the kernel, a row per arm; shape (K, P)."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Name and parameters."""
+        """Return name and parameters as plain data."""
 
 
 @runtime_checkable
@@ -125,7 +125,7 @@ class LinearEnvironment(Environment, Protocol):
         """The largest mean of any action."""
 
     def means_at(self, places: FloatArray) -> FloatArray:
-        """The means of actions (replicate, slot, feature); shape (replicate, slot)."""
+        """Return the means of actions (replicate, slot, feature); shape (replicate, slot)."""
 
     def draw_at(self, pulls: IntArray, places: FloatArray, noise: Noise) -> FloatArray:
-        """The summed rewards of `pulls` (replicate, slot) pulls of these actions; zero where there are none."""
+        """Return the summed rewards of `pulls` (replicate, slot) pulls of these actions; zero where there are none."""

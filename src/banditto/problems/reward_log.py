@@ -102,7 +102,19 @@ class LogContent(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class RewardLog:
-    """The rewards of each arm, as they were logged; made by `read` from a file or by `of` from rows in memory."""
+    """The rewards of each arm, as they were logged; made by `read` from a file or by `of` from rows in memory.
+
+    Args:
+        arms: The names of the arms, all different, 2 to 1,000 of them.
+        rewards: The rewards of each arm, in the order of the rows; one or more.
+        low: The smallest reward that there could have been, declared and not read off the data. Default 0.
+        high: The largest one, above `low`. Default 1.
+
+    Examples:
+        >>> log = RewardLog.of([("old", 0), ("new", 1), ("old", 1), ("new", 1)])
+        >>> log.arms, log.rewards
+        (('old', 'new'), ((0.0, 1.0), (1.0, 1.0)))
+    """
 
     arms: tuple[str, ...]
     rewards: tuple[tuple[float, ...], ...] = field(repr=False)  # of each arm, in the order of the rows
@@ -139,9 +151,14 @@ class RewardLog:
         arms: Sequence[str] | None = None,
         source: str = "the log",
     ) -> RewardLog:
-        """From pairs (arm, reward). Arms are numbered as they first appear, or as `arms` lists them; all must appear.
+        """Return the log of pairs (arm, reward). Errors name the row, counted from 1, of `source`.
 
-        A reward is a number from `low` to `high`, true or false. Errors name the row, counted from 1, of `source`.
+        Args:
+            rows: Pairs (arm, reward). A reward is a number from `low` to `high`, true or false.
+            low: The smallest reward that there could have been. Default 0.
+            high: The largest one. Default 1.
+            arms: The arms in the order of their numbers; all must appear. By default in the order of their first rows.
+            source: What errors call the rows.
         """
         bottom, top = real(low, "low"), real(high, "high")
         if isinstance(arms, str):
@@ -173,14 +190,23 @@ class RewardLog:
         high: Real = 1.0,
         arms: Sequence[str] | None = None,
     ) -> RewardLog:
-        """From a CSV file with a header, or a Parquet file (`pip install 'banditto[data]'`); other columns are left."""
+        """Read a CSV file with a header, or a Parquet file (`pip install 'banditto[data]'`), and return its log.
+
+        Args:
+            path: The file; one that ends in .parquet is Parquet, anything else CSV.
+            arm_column: The name of the column of arms. Other columns are left alone.
+            reward_column: The name of the column of rewards.
+            low: The smallest reward that there could have been. Default 0.
+            high: The largest one. Default 1.
+            arms: The arms in the order of their numbers; all must appear. By default in the order of their first rows.
+        """
         file = Path(path)
         rows = rows_of(file, arm_column, reward_column)
         return cls.of(rows, low=low, high=high, arms=arms, source=file.name)
 
     @property
     def rows(self) -> int:
-        """Of all arms together."""
+        """The number of rows of all arms together."""
         return sum(len(rewards) for rewards in self.rewards)
 
     @property
@@ -189,7 +215,7 @@ class RewardLog:
         return (self.low, self.high) != (0.0, 1.0)
 
     def scaled(self) -> tuple[tuple[float, ...], ...]:
-        """The rewards in [0, 1]: (reward - low) / (high - low)."""
+        """Return the rewards in [0, 1]: (reward - low) / (high - low)."""
         span = self.high - self.low
         return tuple(tuple((reward - self.low) / span for reward in rewards) for rewards in self.rewards)
 
@@ -203,7 +229,7 @@ class RewardLog:
         return hasher.hexdigest()
 
     def split(self) -> tuple[RewardLog, RewardLog]:
-        """Two logs that share no row: the first, third, fifth ... row of each arm, and the others."""
+        """Return two logs that share no row: the first, third, fifth ... row of each arm, and the others."""
         for name, rewards in zip(self.arms, self.rewards, strict=True):
             if len(rewards) < 2:
                 raise InvalidArgument("log", f"one row of {name}", "two rows of each arm or more, to be split")
@@ -214,7 +240,7 @@ class RewardLog:
         )
 
     def to_csv(self) -> str:
-        """Columns arm and reward, arm by arm: what `read` makes the same log of."""
+        """Return columns arm and reward, arm by arm: what `read` makes the same log of."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(("arm", "reward"))

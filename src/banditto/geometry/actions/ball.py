@@ -39,11 +39,18 @@ class HalfSpace(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Ball(ConvexSet):
-    """`{a : |a| <= radius, <normal, a> >= least for every cut}`.
+    """The set `{a : |a| <= radius, <normal, a> >= least for every cut}`.
+
+    Args:
+        dimension: The number of features, 1 or more.
+        radius: The largest length of an action, 1e-100 to 1e100. Default 1.
+        cuts: Half-spaces (normal, least) that the ball is cut by, 24 at most. Default none.
 
     Examples:
         >>> Ball(dimension=2).maximise((0.0, 4.0))
         (0.0, 1.0)
+        >>> Ball(dimension=2).cut((0, -1), -0.6).maximise((0.0, 4.0))
+        (0.8, 0.6)
     """
 
     dimension: int
@@ -65,7 +72,7 @@ class Ball(ConvexSet):
             self.maximise(cuts[-1].normal)  # an empty set is refused at once
 
     def cut(self, normal: Direction, least: float) -> Ball:
-        """One more half-space."""
+        """Return the actions with `<normal, a> >= least`: the ball with one more half-space."""
         values, least = checked_cut(normal, least, self.dimension)
         return Ball(
             dimension=self.dimension,
@@ -74,7 +81,7 @@ class Ball(ConvexSet):
         )
 
     def maximise(self, direction: Direction) -> Action:
-        """The only maximiser, or where there are more (along a cut's own normal), the lexicographically largest."""
+        """Return the only maximiser, or of several (along a cut's own normal) the lexicographically largest."""
         wanted = checked_direction(direction, self.dimension)
         top = float(np.max(np.abs(wanted)))
         scaled = np.ldexp(wanted, -math.frexp(top)[1])  # so that no square overflows
@@ -150,7 +157,7 @@ class Ball(ConvexSet):
         return p + q / nu, solved_lower(lower, nu * least - along).tolist()
 
     def slabs(self) -> list[Slab]:
-        """Every cut, up to the largest value of its normal."""
+        """Return a slab for each cut, up to the largest value of its normal."""
         slabs = []
         for cut in self.cuts:
             normal = np.array(cut.normal)
@@ -160,11 +167,11 @@ class Ball(ConvexSet):
         return slabs
 
     def reach(self) -> float:
-        """The radius."""
+        """Return the radius."""
         return self.radius
 
     def to_dict(self) -> dict[str, Any]:
-        """Name, dimension, radius and cuts."""
+        """Return name, dimension, radius and cuts as plain data."""
         cuts = [{"normal": list(cut.normal), "least": cut.least} for cut in self.cuts]
         return {"type": self.name, "dimension": self.dimension, "radius": self.radius} | (
             {"cuts": cuts} if cuts else {}

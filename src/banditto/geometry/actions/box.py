@@ -29,7 +29,11 @@ MOST_VERTICES = 4096
 
 @dataclass(frozen=True, kw_only=True)
 class Box(ConvexSet):
-    """`{a : low <= a <= high}`.
+    """The set `{a : low <= a <= high}`.
+
+    Args:
+        low: The smallest value of each feature.
+        high: The largest value of each feature, at least `low`.
 
     Examples:
         >>> Box(low=(0.0, 0.0), high=(1.0, 0.5)).maximise((1.0, 1.0))
@@ -57,39 +61,39 @@ class Box(ConvexSet):
 
     @classmethod
     def unit(cls, dimension: Count) -> Box:
-        """The largest cube around 0 in the unit ball whose sides end after 40 binary places."""
+        """Return the largest cube around 0 in the unit ball whose sides end after 40 binary places."""
         features = checked_dimension(dimension)
         side = math.isqrt((1 << 80) // features) / (1 << 40)
         return cls(low=(-side,) * features, high=(side,) * features)
 
     def maximise(self, direction: Direction) -> Action:
-        """The corner that the signs point to; where a sign is 0, the upper bound."""
+        """Return the corner that the signs point to; where a sign is 0, the upper bound."""
         signs = checked_direction(direction, self.dimension)
         return tuple(
             low if sign < 0 else high for sign, low, high in zip(signs.tolist(), self.low, self.high, strict=True)
         )
 
     def cut(self, normal: Direction, least: float) -> Polytope:
-        """A polytope."""
+        """Return the actions with `<normal, a> >= least`, as a polytope."""
         return self.polytope().cut(*checked_cut(normal, least, self.dimension))
 
     def polytope(self) -> Polytope:
-        """The same set by its 2 d half-spaces."""
+        """Return the same set by its 2 d half-spaces."""
         unit = np.eye(self.dimension)
         return Polytope(rows=np.vstack([unit, -unit]), bounds=(*self.high, *(-value for value in self.low)))
 
     def vertices(self) -> FloatArray | None:
-        """All corners, if they are at most `MOST_VERTICES`."""
+        """Return all corners if they are at most `MOST_VERTICES`, else None."""
         if 2**self.dimension > MOST_VERTICES:
             return None
         sides = (sorted({low, high}, reverse=True) for low, high in zip(self.low, self.high, strict=True))
         return np.array(list(itertools.product(*sides)), dtype=np.float64)
 
     def slabs(self) -> list[Slab]:
-        """One per feature."""
+        """Return one slab for each feature."""
         rows = np.eye(self.dimension).tolist()
         return [Slab(tuple(row), low, high) for row, low, high in zip(rows, self.low, self.high, strict=True)]
 
     def to_dict(self) -> dict[str, Any]:
-        """Name and bounds."""
+        """Return name and bounds as plain data."""
         return {"type": self.name, "low": list(self.low), "high": list(self.high)}

@@ -22,9 +22,19 @@ _ROUNDING = 2.0**-BITS  # of each feature: what was written down as it was used 
 
 @dataclass(frozen=True, init=False, eq=False)
 class FiniteActions:
-    """K actions with d features, of length 1 at most; `normalise=True` divides by the longest one first.
+    """Finitely many actions: K of them with d features, of length 1 at most.
 
-    `arms` are the numbers of the actions among those that were given: a cut keeps them.
+    Args:
+        actions: A matrix with a row of features for each action.
+        normalise: Whether to divide all actions by the longest one first. Default: longer actions than 1 are refused.
+        arms: The numbers of the actions among those that were given first: a cut keeps them. Default 0 to K - 1.
+
+    Examples:
+        >>> actions = FiniteActions([[3, 0], [0, 4], [1, 1]], normalise=True)
+        >>> len(actions), actions.dimension, actions.maximise((0, 1))
+        (3, 2, (0.0, 1.0))
+        >>> actions.cut((1, 0), 0.2).arms
+        (0, 2)
     """
 
     canonical: CanonicalActions = field(repr=False)
@@ -55,18 +65,18 @@ class FiniteActions:
 
     @classmethod
     def load(cls, path: str | Path, *, normalise: bool = False) -> FiniteActions:
-        """Read a CSV file: one action a line, an optional line of names before them."""
+        """Read a CSV file, one action a line, an optional line of names before them; return the actions."""
         return cls(read_csv(path), normalise=normalise)
 
     @classmethod
     def fine(cls, actions: Any, bits: int = 45) -> FiniteActions:
-        """Rounded to 45 binary places instead of 20: for actions that were computed, alike on every machine."""
+        """Return actions rounded to 45 binary places instead of 20: for such as every machine computes alike."""
         _rounded(actions, normalise=False)  # is checked as all actions are
         return cls(canonical(actions, bits=bits))
 
     @classmethod
     def of_integers(cls, rows: list[list[int]], exponents: list[int]) -> FiniteActions:
-        """From integers (action, feature) and the unit 2^e of each feature, as protocols hold them."""
+        """Return the actions of integers (action, feature) and the unit 2^e of each feature, as protocols hold them."""
         matrix = checked_matrix(rows, "actions")
         _, size = _longest(np.ldexp(matrix, np.array(exponents)))
         if size > 1.0 + 2.0 * _ROUNDING * math.sqrt(matrix.shape[1]):
@@ -81,11 +91,11 @@ class FiniteActions:
         return int(self.canonical.points.shape[0])
 
     def maximise(self, direction: Direction) -> Action:
-        """The best action, the first of ties."""
+        """Return the best action, the first of ties."""
         return self.canonical.action(largest(self._values(checked_direction(direction, self.dimension))))
 
     def cut(self, normal: Direction, least: float) -> FiniteActions:
-        """The actions that are left, with their old numbers."""
+        """Return the actions with `<normal, a> >= least`, with their old numbers; refuse if there are none."""
         values, least = checked_cut(normal, least, self.dimension)
         kept = np.flatnonzero(self._values(values) >= least)
         if not kept.size:
@@ -93,7 +103,7 @@ class FiniteActions:
         return self.kept([int(index) for index in kept])
 
     def kept(self, indices: list[int]) -> FiniteActions:
-        """Some of the actions, by their place in this set."""
+        """Return some of the actions, by their place in this set."""
         points = np.ascontiguousarray(self.canonical.points[:, indices])
         exponents, bits = self.canonical.exponents, self.canonical.bits
         left = CanonicalActions(points, exponents, digest_of(points, exponents), bits)
@@ -103,7 +113,7 @@ class FiniteActions:
         return linear_forms(self.canonical.points, np.ldexp(direction, np.array(self.canonical.exponents)))
 
     def to_array(self) -> FloatArray:
-        """The actions (action, feature) as they are used: rounded to multiples of 2^-20 of each feature's scale."""
+        """Return the actions (action, feature) as they are used: in multiples of 2^-20 of each feature's scale."""
         return np.ascontiguousarray(np.ldexp(self.canonical.points, np.array(self.canonical.exponents)[:, None]).T)
 
 

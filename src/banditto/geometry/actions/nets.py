@@ -22,9 +22,16 @@ _STRIP = 2.0 / math.sqrt(5.0)  # of the radius: the diagonal of a strip's width 
 
 
 def net(actions: ActionSet, radius: Real) -> FloatArray:
-    """Actions (action, feature) of the set, such that each of its actions is within `radius` of one of them.
+    """Return actions of the set, such that each of its actions is within `radius` of one of them.
 
     For Corollary 12 of *Replicable Bandits*, and at most two dimensions: no other algorithm here needs a net.
+
+    Args:
+        actions: An action set with one or two features; of `FiniteActions` all are returned.
+        radius: The largest distance of an action from the net, above 0.
+
+    Returns:
+        An array (action, feature).
 
     Examples:
         >>> from banditto import Box

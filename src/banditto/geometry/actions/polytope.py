@@ -24,7 +24,11 @@ _VERTEX_WORK = 4_000_000  # products of integers that listing the vertices may c
 
 @dataclass(frozen=True, init=False, eq=False)
 class Polytope(ConvexSet):
-    """`{a : rows a <= bounds}`, the numbers taken as they are, to the last bit; empty and unbounded ones are refused.
+    """The set `{a : rows a <= bounds}`, the numbers taken as they are, to the last bit.
+
+    Args:
+        rows: A matrix with a row for each inequality and a column for each feature.
+        bounds: The right side of each inequality. A set that is empty or unbounded is refused.
 
     Examples:
         >>> triangle = Polytope(rows=[[1, 0], [0, 1], [-1, -1]], bounds=[1, 1, 1])
@@ -74,20 +78,20 @@ class Polytope(ConvexSet):
         return program
 
     def vertex(self, direction: Direction) -> Vertex:
-        """The first maximiser (see `exact_simplex`) in exact fractions."""
+        """Return the first maximiser (see `exact_simplex`) in exact fractions."""
         return self.program.maximise(checked_direction(direction, self.dimension))
 
     def maximise(self, direction: Direction) -> Action:
-        """The first maximiser, each coordinate rounded once, to the nearest float."""
+        """Return the first maximiser, each coordinate rounded once, to the nearest float."""
         return self.program.action(checked_direction(direction, self.dimension))
 
     def cut(self, normal: Direction, least: float) -> Polytope:
-        """One more row."""
+        """Return the actions with `<normal, a> >= least`: the set with one more row."""
         values, least = checked_cut(normal, least, self.dimension)
         return Polytope(rows=np.vstack([self.rows, -values[None, :]]), bounds=(*self.bounds, -least))
 
     def vertices(self) -> FloatArray | None:
-        """All vertices in lexicographic order, if they are few."""
+        """Return all vertices in lexicographic order if they are few, else None."""
         return self._vertices
 
     @cached_property
@@ -100,7 +104,7 @@ class Polytope(ConvexSet):
         return None if found is None else np.array([[float(value) for value in point] for point in found])
 
     def slabs(self) -> list[Slab]:
-        """Every row between its minimum and its bound."""
+        """Return a slab for each row, between its minimum and its bound."""
         return self._slabs
 
     @cached_property
@@ -120,7 +124,7 @@ class Polytope(ConvexSet):
         return inner(row, action) - 2.0**-45 * inner(np.abs(row), np.abs(action))
 
     def to_dict(self) -> dict[str, Any]:
-        """Name, rows and bounds."""
+        """Return name, rows and bounds as plain data."""
         return {"type": self.name, "rows": self.rows.tolist(), "bounds": list(self.bounds)}
 
 

@@ -23,6 +23,19 @@ class ActionSet(Protocol):
 
     `maximise` must give the same bits on every machine: use `banditto.numbers.fixed_order`, fractions or integers,
     not BLAS.
+
+    Examples:
+        >>> class Segment:
+        ...     dimension = 1
+        ...     def __init__(self, low=-1.0, high=1.0):
+        ...         self.low, self.high = low, high
+        ...     def maximise(self, direction):
+        ...         return (self.high if direction[0] > 0 else self.low,)
+        ...     def cut(self, normal, least):
+        ...         edge = least / normal[0]
+        ...         return Segment(max(self.low, edge), self.high) if normal[0] > 0 else Segment(self.low, edge)
+        >>> isinstance(Segment(), ActionSet)
+        True
     """
 
     @property
@@ -31,11 +44,11 @@ class ActionSet(Protocol):
         ...
 
     def maximise(self, direction: Direction) -> Action:
-        """An action with the largest `<direction, a>`, always the same one."""
+        """Return an action with the largest `<direction, a>`, always the same one."""
         ...
 
     def cut(self, normal: Direction, least: float) -> ActionSet:
-        """The actions with `<normal, a> >= least`; refused if there are none."""
+        """Return the actions with `<normal, a> >= least`; refuse if there are none."""
         ...
 
 
@@ -55,26 +68,26 @@ class ConvexSet(ABC):
 
     @abstractmethod
     def maximise(self, direction: Direction) -> Action:
-        """An action with the largest `<direction, a>`, always the same one."""
+        """Return an action with the largest `<direction, a>`, always the same one."""
 
     @abstractmethod
     def cut(self, normal: Direction, least: float) -> ConvexSet:
-        """The actions with `<normal, a> >= least`; refused if there are none."""
+        """Return the actions with `<normal, a> >= least`; refuse if there are none."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """What `banditto.geometry.actions.reading.set_of` reads."""
+        """Return what `banditto.geometry.actions.reading.set_of` reads."""
 
     def vertices(self) -> FloatArray | None:
-        """All vertices (action, feature), if they are few."""
+        """Return all vertices (action, feature) if they are few, else None."""
         return None
 
     def slabs(self) -> list[Slab]:
-        """Slabs whose intersection is the set, or holds it."""
+        """Return slabs whose intersection is the set, or holds it."""
         return []
 
     def reach(self) -> float | None:
-        """The radius of a ball around 0 that is part of the set's definition."""
+        """Return the radius of a ball around 0 that is part of the set's definition; None if there is none."""
         return None
 
 

@@ -80,9 +80,26 @@ class DesignContent(TypedDict):
 class Design:
     """A design by integer counts, with a certified g (Lemmas 5 and 7; `effective` is Lemma 8).
 
-    `arms` are the numbers of the core set's actions, None for infinite sets; `actions` are their features, rounded as
-    they were used. `features` are those in which the design was made: all of them unless the actions do not span.
-    `residual` is how far, in units of its size, any action lies off the span.
+    `g_optimal_design` makes it.
+
+    Args:
+        arms: The numbers of the core set's actions; None for infinite sets.
+        actions: The features of the core set's actions, rounded as they were used.
+        counts: The weight of each, in whole numbers.
+        g: An upper bound on `a' V^-1 a` for all actions a, V being that of the counts.
+        accuracy: How far above its optimum d, relatively, g was allowed to be.
+        features: Those in which the design was made: all of them unless the actions do not span.
+        residual: How far, in units of its size, any action lies off the span.
+        iterations: Steps of the search for the weights.
+        maximisations: How often an infinite set was maximised over. Default 0.
+        actions_digest: sha256 of all actions.
+        certify: The function from other counts to their g.
+
+    Examples:
+        >>> from banditto import g_optimal_design
+        >>> design = g_optimal_design([[1, 0], [0, 1], [0.6, 0.6], [0.3, -0.4]])
+        >>> design.weights, design.support, design.target_met
+        ((0.5, 0.5), 2, True)
     """
 
     arms: tuple[int, ...] | None
@@ -115,12 +132,12 @@ class Design:
 
     @property
     def g_over_d(self) -> float:
-        """1 is optimal (Kiefer and Wolfowitz)."""
+        """g / d, of which 1 is optimal (Kiefer and Wolfowitz)."""
         return self.g / self.dimension
 
     @property
     def target_met(self) -> bool:
-        """Whether g <= (1 + accuracy) d is certified."""
+        """Whether `g <= (1 + accuracy) d` is certified."""
         return self.g <= (1.0 + self.accuracy) * self.dimension
 
     @cached_property  # every plan of this design asks for it
@@ -131,13 +148,16 @@ class Design:
         return digest_of(content)
 
     def plan(self, pulls: Count) -> Allocation:
-        """At least `pulls` pulls in the proportions of the design: every share is rounded up."""
+        """Return at least `pulls` pulls in the proportions of the design: every share is rounded up."""
         wanted, total = integer(pulls, "pulls", 1, MOST_PULLS), sum(self.counts)
         each = tuple(-(-wanted * count // total) for count in self.counts)
         return Allocation(each, digest_of({"design": self.digest, "pulls": each}))
 
     def effective(self) -> Design:
-        """Half of the mass spread evenly over the core set: no arm has less than 1 / (2 |C|), and g at most doubles."""
+        """Return the design with half of its mass spread evenly over the core set.
+
+        No arm has less than `1 / (2 |C|)`, and g at most doubles.
+        """
         total = sum(self.counts)
         counts = tuple(count * self.support + total for count in self.counts)
         return replace(self, counts=counts, g=min(self.certify(counts), 2.0 * self.g))
@@ -166,11 +186,11 @@ class Design:
         }
 
     def header(self, pulls: Sequence[int] | None = None) -> tuple[str, ...]:
-        """The columns of `rows`."""
+        """Return the columns of `rows`."""
         return ("action" if self.arms is None else "arm", "weight", *(() if pulls is None else ("pulls",)), "features")
 
     def rows(self, pulls: Sequence[int] | None = None) -> list[tuple[str, ...]]:
-        """The core set for people, with the pulls of a plan if they are given."""
+        """Return the core set for people, with the pulls of a plan if they are given."""
         names = range(self.support) if self.arms is None else self.arms
         features = [" ".join(f"{value:>10.4g}" for value in action) for action in self.actions]
         counts = [()] * self.support if pulls is None else [(f"{count:,}",) for count in pulls]
@@ -178,7 +198,7 @@ class Design:
         return [(str(name), f"{weight:.6f}", *count, values) for name, weight, count, values in cells]
 
     def table(self) -> str:
-        """The core set and its weights."""
+        """Return the core set and its weights as plain text."""
         return text_table(self.header(), self.rows(), "rrl")
 
 

@@ -43,10 +43,15 @@ MOST_ROUNDS = 100
 
 
 def g_optimal_design(actions: Any, *, accuracy: Real = 0.01, progress: Progress | None = None) -> Design:
-    """A design with g <= (1 + accuracy) d for a K x d matrix, `FiniteActions` or an action set.
+    """Return a design with `g <= (1 + accuracy) d`: what to pull, and how often, to learn all values equally well.
 
     Lemmas 5 and 7 of *Replicable Bandits*, after Kiefer and Wolfowitz; docs/design.md says how it is computed and how g
     is certified. The answer says whether the accuracy was reached; g is an upper bound whatever it says.
+
+    Args:
+        actions: A matrix with a row of features for each arm, `FiniteActions`, or an action set such as `Ball`.
+        accuracy: How far above its optimum d, relatively, g may be; 1e-8 to 1000, default 0.01.
+        progress: Is told g / d after every round. Default None.
 
     Examples:
         >>> design = g_optimal_design([[1, 0], [0, 1], [0.6, 0.6], [0.3, -0.4]])

@@ -40,10 +40,23 @@ class BatchedState(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class BatchedElimination(WithProtocol):
-    """Plays survivors equally often in each batch; drops those behind by sigma sqrt(gamma log(TK) / tau).
+    """A baseline that plays survivors equally often in each batch, and drops those that are behind.
 
-    Gao, Han, Ren, Zhou 2019. `grid` is "geometric" (best for a fixed problem) or "minimax"; `batches` defaults to
-    floor(log T) or 3.
+    Behind is who is short of the best mean by sigma sqrt(gamma log(TK) / tau), tau being its pulls so far: Gao, Han, Ren,
+    Zhou 2019. `ends` are the pulls after which a batch ends in a test.
+
+    Args:
+        arms: The number of arms, 2 to 1,000.
+        horizon: The number of pulls in one execution, 10 to 10^15, and at least one for each arm.
+        batches: At least 2, and at most 100 on the geometric grid, 10 on the other. Default floor(log T), or 3.
+        grid: "geometric" (default), best for a fixed problem, or "minimax".
+        gamma: How much is explored before an arm is dropped, 0.01 to 100. Default 12, the least that was proved.
+        sigma: The scale of sigma-subgaussian rewards, 1e-6 to 1e6. Default 1/2, that of rewards in [0, 1].
+
+    Examples:
+        >>> policy = BatchedElimination(arms=2, horizon=1000, batches=3)
+        >>> policy.ends, policy.plan(policy.init(1)).tolist()
+        ((10, 100), [[5, 5]])
     """
 
     arms: int
@@ -73,7 +86,7 @@ class BatchedElimination(WithProtocol):
         object.__setattr__(self, "ends", _ends(horizon, batches, self.grid, arms))
 
     def init(self, replicates: int) -> BatchedState:
-        """All arms active, nothing spent."""
+        """Return the state before the first batch: all arms active, nothing spent."""
         replicates = integer(replicates, "replicates", 1, 10**9)
         active = np.ones((self.arms, replicates), dtype=np.bool_).T
         totals = np.zeros((self.arms, replicates), dtype=np.float64).T
@@ -81,7 +94,7 @@ class BatchedElimination(WithProtocol):
         return BatchedState(1, active, totals, nothing, nothing)
 
     def plan(self, state: BatchedState) -> IntArray | None:
-        """Equal pulls up to the batch's end; in the last batch all for the survivor with the best mean."""
+        """Return equal pulls up to the batch's end; in the last batch all for the survivor with the best mean."""
         xp = namespace(state.active)
         if not bool(xp.any(state.spent < self.horizon)):
             return None
@@ -96,7 +109,7 @@ class BatchedElimination(WithProtocol):
         return plan
 
     def decide(self, state: BatchedState, totals: FloatArray, coins: Coins) -> BatchedState:
-        """Drop the survivors whose mean is too far below the best; no coins."""
+        """Drop the survivors whose mean is too far below the best, without coins, and return the state after that."""
         xp = namespace(totals)
         pulled = self.plan(state)
         assert pulled is not None
@@ -114,12 +127,12 @@ class BatchedElimination(WithProtocol):
 
     @classmethod
     def made_for(cls, rewards: Rewards, arms: int, horizon: int) -> BatchedElimination:
-        """With the scale of the rewards."""
+        """Return the policy with the scale of the rewards."""
         return cls(arms=arms, horizon=horizon, sigma=rewards.sigma)
 
     @classmethod
     def from_protocol(cls, protocol: Protocol) -> BatchedElimination:
-        """With a protocol's settings."""
+        """Return the policy with a protocol's settings."""
         grid = protocol.settings.get("grid")
         if grid not in ("geometric", "minimax"):
             raise InvalidArgument("grid", grid, "'geometric' or 'minimax'")
@@ -133,15 +146,15 @@ class BatchedElimination(WithProtocol):
         )
 
     def check_rewards(self, rewards: Rewards, means: Sequence[float] = ()) -> None:
-        """Any rewards will do."""
+        """Accept any rewards."""
 
     def settings(self) -> Mapping[str, Plain]:
-        """What the user chose."""
+        """Return what the user chose: batches, grid, gamma and sigma."""
         numbers = {"gamma": fraction(self.gamma), "sigma": fraction(self.sigma)}
         return {"batches": self.batches or 0, "grid": self.grid} | numbers
 
     def resolved(self) -> Mapping[str, Plain]:
-        """The ends of the batches that end in a test."""
+        """Return the ends of the batches that end in a test."""
         return {"ends": self.ends}
 
 

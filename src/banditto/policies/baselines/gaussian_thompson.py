@@ -24,20 +24,27 @@ from banditto.policies.policy import Kernel, Record
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianThompson(Scaled):
-    """Plays each arm once, then the largest sample from Normal(mean, sigma^2 / n).
+    """A baseline that plays each arm once, then the largest sample from Normal(mean, sigma^2 / n).
 
     Korda, Kaufmann, Munos 2013.
+
+    Args:
+        sigma: The standard deviation of one reward, 1e-6 to 1e6. Default 1/2, for rewards in [0, 1].
+
+    Examples:
+        >>> GaussianThompson(sigma=2).parameters(arms=2, horizon=1000).tolist()
+        [2.0]
     """
 
     name: ClassVar[str] = "gaussian-thompson"
     decision_version: ClassVar[int] = 1
 
     def parameters(self, arms: int, horizon: int) -> FloatArray:
-        """The standard deviation of one reward."""
+        """Return what the kernel reads: the standard deviation of one reward."""
         return np.array([self.sigma])
 
     def kernel(self) -> Kernel:
-        """The sampler, compiled."""
+        """Return the sampler, compiled."""
         return choose
 
 

@@ -28,7 +28,17 @@ from banditto.policies.policy import Kernel, Record
 
 @dataclass(frozen=True, kw_only=True)
 class KLUCB(WithProtocol):
-    """Plays each arm once, then the largest q with n kl(mean, q) <= log(t) (Garivier, Cappé 2011)."""
+    """A baseline that plays each arm once, then the largest q with `n kl(mean, q) <= log(t)` (Garivier, Cappé 2011).
+
+    Args:
+        sigma: The scale of sigma-subgaussian rewards, 1e-6 to 1e6. Default 1/2, that of rewards in [0, 1].
+        rewards: "bounded" for Bernoulli's divergence, "gaussian" or "subgaussian" for that of normal laws. Default:
+            "bounded" if sigma is 1/2, else "subgaussian".
+
+    Examples:
+        >>> KLUCB().rewards, KLUCB(sigma=2.0).rewards
+        ('bounded', 'subgaussian')
+    """
 
     sigma: float = 0.5
     rewards: RewardKind | None = None
@@ -43,35 +53,35 @@ class KLUCB(WithProtocol):
 
     @classmethod
     def made_for(cls, rewards: Rewards, arms: int, horizon: int) -> KLUCB:
-        """With the divergence that the rewards call for."""
+        """Return the policy with the divergence that the rewards call for."""
         return cls(rewards=rewards.kind, sigma=rewards.sigma)
 
     @classmethod
     def from_protocol(cls, protocol: Protocol) -> KLUCB:
-        """With a protocol's settings."""
+        """Return the policy with a protocol's settings."""
         kind = protocol.settings.get("rewards")
         known = Rewards.of(str(kind), from_fraction(protocol.settings.get("sigma"), "sigma"))
         return cls(rewards=known.kind, sigma=known.sigma)
 
     def parameters(self, arms: int, horizon: int) -> FloatArray:
-        """Whether the divergence is Bernoulli's, and 2 sigma^2."""
+        """Return what the kernel reads: whether the divergence is Bernoulli's, and 2 sigma^2."""
         return np.array([float(self.rewards == "bounded"), 2.0 * self.sigma**2])
 
     def kernel(self) -> Kernel:
-        """The formula, compiled."""
+        """Return the formula, compiled."""
         return choose
 
     def check_rewards(self, rewards: Rewards, means: Sequence[float] = ()) -> None:
-        """The Bernoulli divergence is for rewards in [0, 1]."""
+        """Refuse rewards outside [0, 1] if the divergence is Bernoulli's."""
         if self.rewards == "bounded" and rewards.kind != "bounded":
             raise InvalidArgument("environment", rewards, "rewards in [0, 1], for the Bernoulli divergence")
 
     def settings(self) -> Mapping[str, Plain]:
-        """What the user chose."""
+        """Return what the user chose: rewards and sigma."""
         return {"rewards": str(self.rewards), "sigma": fraction(self.sigma)}
 
     def resolved(self) -> Mapping[str, Plain]:
-        """Nothing beyond the settings."""
+        """Return nothing beyond the settings."""
         return {}
 
 

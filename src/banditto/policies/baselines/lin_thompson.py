@@ -34,9 +34,21 @@ from banditto.policies.policy import Kernel, Record
 
 @dataclass(frozen=True, kw_only=True)
 class LinThompson(RidgeRegression):
-    """Plays the largest `<a, theta>`, theta ~ `Normal(V^-1 b, (inflation sigma)^2 V^-1)`.
+    """A baseline that plays the largest `<a, theta>` for a sample theta ~ `Normal(V^-1 b, (inflation sigma)^2 V^-1)`.
 
     Agrawal, Goyal 2013.
+
+    Args:
+        actions: The features: a matrix with a row for each arm, or `FiniteActions`. No row is longer than 1.
+        sigma: The scale of sigma-subgaussian rewards, 1e-6 to 1e6. Default 1/2, that of rewards in [0, 1].
+        centre: What is subtracted from every reward. Default 1/2, for rewards in [0, 1].
+        regularisation: lambda, the weight of the prior that theta is 0; 1e-6 to 1e6, default 1.
+        inflation: The factor by which samples spread more than the posterior, 1e-6 to 1e6. Default 1.
+
+    Examples:
+        >>> policy = LinThompson(actions=[[1, 0], [0.6, 0.6], [0, 1]], inflation=2)
+        >>> policy.arms, policy.inflation
+        (3, 2.0)
     """
 
     inflation: float = 1.0
@@ -45,11 +57,11 @@ class LinThompson(RidgeRegression):
     decision_version: ClassVar[int] = 1
 
     def parameters(self, arms: int, horizon: int) -> FloatArray:
-        """The spread of a sample."""
+        """Return what the kernel reads; of the policy's own is the spread of a sample."""
         return self.problem(arms, (self.inflation * self.sigma, 0.0, 0.0))
 
     def kernel(self) -> Kernel:
-        """The sampler, compiled."""
+        """Return the sampler, compiled."""
         return choose
 
 

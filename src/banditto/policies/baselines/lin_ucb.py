@@ -38,10 +38,22 @@ from banditto.policies.policy import Kernel, Record
 
 @dataclass(frozen=True, kw_only=True)
 class LinUCB(RidgeRegression):
-    """Plays the largest `<a, estimate> + beta |a|`, in the norm of V^-1; theta's length is at most `bound`.
+    """A baseline that plays the largest `<a, estimate> + beta |a|`, in the norm of V^-1, by ridge regression.
 
     `beta = sigma sqrt(2 log(T) + log(det(V) / det(lambda))) + sqrt(lambda) bound` (Abbasi-Yadkori, Pál, Szepesvári
     2011).
+
+    Args:
+        actions: The features: a matrix with a row for each arm, or `FiniteActions`. No row is longer than 1.
+        sigma: The scale of sigma-subgaussian rewards, 1e-6 to 1e6. Default 1/2, that of rewards in [0, 1].
+        centre: What is subtracted from every reward. Default 1/2, for rewards in [0, 1].
+        regularisation: lambda, the weight of the prior that theta is 0; 1e-6 to 1e6, default 1.
+        bound: The largest possible length of theta, 1e-6 to 1e6. Default 1/2, for rewards in [0, 1].
+
+    Examples:
+        >>> policy = LinUCB(actions=[[1, 0], [0.6, 0.6], [0, 1]])
+        >>> policy.arms, policy.bound
+        (3, 0.5)
     """
 
     bound: float = 0.5
@@ -51,18 +63,21 @@ class LinUCB(RidgeRegression):
 
     @classmethod
     def made_for_linear(cls, actions: FiniteActions, rewards: Rewards, horizon: int) -> Self:
-        """With the scale of the rewards; means of rewards in [0, 1] are `1/2 + <theta, a>`, theta of length 1/2."""
+        """Return the policy with the scale of the rewards.
+
+        Means of rewards in [0, 1] are `1/2 + <theta, a>`, with theta of length 1/2 at most.
+        """
         centre = usual_centre(rewards)
         bound = largest_parameter(rewards, centre)
         return cls(actions=actions, sigma=rewards.sigma, centre=centre, bound=bound)
 
     def parameters(self, arms: int, horizon: int) -> FloatArray:
-        """Its own are p, q and r in beta = p sqrt(log(det(V)) + q) + r."""
+        """Return what the kernel reads; of the policy's own are p, q and r in beta = p sqrt(log(det(V)) + q) + r."""
         constant = 2.0 * math.log(horizon) - self.actions.dimension * math.log(self.regularisation)
         return self.problem(arms, (self.sigma, constant, math.sqrt(self.regularisation) * self.bound))
 
     def kernel(self) -> Kernel:
-        """The formula, compiled."""
+        """Return the formula, compiled."""
         return choose
 
 

@@ -21,20 +21,27 @@ from banditto.policies.policy import Kernel, Record
 
 @dataclass(frozen=True, kw_only=True)
 class MOSS(Scaled):
-    """Plays each arm once, then the largest mean + 2 sigma sqrt(max(log(T / (K n)), 0) / n).
+    """A baseline that plays each arm once, then the largest mean + 2 sigma sqrt(max(log(T / (K n)), 0) / n).
 
     Audibert, Bubeck 2009.
+
+    Args:
+        sigma: The scale of sigma-subgaussian rewards, 1e-6 to 1e6. Default 1/2, that of rewards in [0, 1].
+
+    Examples:
+        >>> MOSS().parameters(arms=2, horizon=1000).tolist()  # 2 sigma, and T / K
+        [1.0, 500.0]
     """
 
     name: ClassVar[str] = "moss"
     decision_version: ClassVar[int] = 1
 
     def parameters(self, arms: int, horizon: int) -> FloatArray:
-        """2 sigma, and each arm's share of the horizon."""
+        """Return what the kernel reads: 2 sigma, and each arm's share of the horizon."""
         return np.array([2.0 * self.sigma, horizon / arms])
 
     def kernel(self) -> Kernel:
-        """The formula, compiled."""
+        """Return the formula, compiled."""
         return choose
 
 

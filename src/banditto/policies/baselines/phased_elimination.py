@@ -48,10 +48,21 @@ class PhasedState(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class PhasedElimination(WithProtocol):
-    """Learns all survivors' values up to eps = bound 2^-l in phase l; drops those 2 eps behind the best.
+    """A baseline that learns all survivors' values up to eps = bound 2^-l in phase l, and drops those 2 eps behind.
 
-    Lattimore, Szepesvári 2020, chapter 22. A reward is `centre + <theta, a>` and sigma-subgaussian noise, with theta of
-    length at most `bound`.
+    Lattimore, Szepesvári 2020, chapter 22. A reward is `centre + <theta, a>` and sigma-subgaussian noise.
+
+    Args:
+        actions: The features: a matrix with a row for each arm, or `FiniteActions`. No row is longer than 1.
+        horizon: The number of pulls in one execution, 10 to 10^15, and at least one for each arm.
+        sigma: The scale of sigma-subgaussian rewards, 1e-6 to 1e6. Default 1/2, that of rewards in [0, 1].
+        centre: What is subtracted from every reward. Default 1/2, for rewards in [0, 1].
+        bound: The largest possible length of theta, 1e-6 to 1e6. Default 1/2, for rewards in [0, 1].
+
+    Examples:
+        >>> policy = PhasedElimination(actions=[[1, 0], [0.6, 0.6], [0, 1]], horizon=10**6)
+        >>> policy.plan(policy.init(1)).tolist()
+        [[125, 0, 125]]
     """
 
     actions: FiniteActions
@@ -76,7 +87,7 @@ class PhasedElimination(WithProtocol):
         return len(self.actions)
 
     def init(self, replicates: int) -> PhasedState:
-        """All arms active, the first phase to come."""
+        """Return the state before the first phase: all arms active, its pulls to come."""
         replicates = integer(replicates, "replicates", 1, 10**9)
         active = np.ones((self.arms, replicates), dtype=np.bool_).T
         remaining = np.full((replicates, 1), self.horizon, dtype=np.int64)
@@ -85,12 +96,12 @@ class PhasedElimination(WithProtocol):
         return PhasedState(1, active, pulls, remaining)
 
     def plan(self, state: PhasedState) -> IntArray | None:
-        """The pulls to come, or None when every replicate is done."""
+        """Return the pulls to come, or None when every replicate is done."""
         pulls: IntArray = on_host(state.pulls)
         return pulls if pulls.any() else None
 
     def decide(self, state: PhasedState, totals: FloatArray, coins: Coins) -> PhasedState:
-        """Least squares on this phase alone, then the survivors' next phase; no coins."""
+        """Estimate by this phase alone, drop who is behind, without coins, and return the state of the next phase."""
         active, pulls, remaining, totals = (on_host(part) for part in (*state[1:], totals))
         left = remaining - pulls.sum(axis=1, keepdims=True)  # (R, 1)
         survivors = np.array(active, order="K")
@@ -131,32 +142,35 @@ class PhasedElimination(WithProtocol):
 
     @classmethod
     def made_for_linear(cls, actions: FiniteActions, rewards: Rewards, horizon: int) -> Self:
-        """With the scale of the rewards; means of rewards in [0, 1] are `1/2 + <theta, a>`, theta of length 1/2."""
+        """Return the policy with the scale of the rewards.
+
+        Means of rewards in [0, 1] are `1/2 + <theta, a>`, with theta of length 1/2 at most.
+        """
         centre = usual_centre(rewards)
         bound = largest_parameter(rewards, centre)
         return cls(actions=actions, horizon=horizon, sigma=rewards.sigma, centre=centre, bound=bound)
 
     @classmethod
     def from_protocol(cls, protocol: Protocol) -> Self:
-        """With a protocol's settings."""
+        """Return the policy with a protocol's settings."""
         numbers = {name: from_fraction(protocol.settings.get(name), name) for name in _NUMBERS}
         actions = finite_actions(actions_from_plain(protocol.settings.get("actions")))
         return cls(actions=actions, horizon=protocol.horizon, **numbers)
 
     def check_rewards(self, rewards: Rewards, means: Sequence[float] = ()) -> None:
-        """Any rewards will do."""
+        """Accept any rewards."""
 
     def check_actions(self, actions: Any, centre: float) -> None:
         """Refuse an environment with other actions, or with rewards that are linear around another centre."""
         check_linear(self.actions, self.centre, actions, centre)
 
     def settings(self) -> Mapping[str, Plain]:
-        """What the user chose."""
+        """Return what the user chose, the actions among it."""
         numbers = {name: fraction(getattr(self, name)) for name in _NUMBERS}
         return {"actions": actions_to_plain(self.actions)} | numbers
 
     def resolved(self) -> Mapping[str, Plain]:
-        """Nothing beyond the settings."""
+        """Return nothing beyond the settings."""
         return {}
 
 

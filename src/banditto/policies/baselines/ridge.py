@@ -55,28 +55,31 @@ class RidgeRegression(WithProtocol):
 
     @classmethod
     def made_for_linear(cls, actions: FiniteActions, rewards: Rewards, horizon: int) -> Self:
-        """With the scale of the rewards."""
+        """Return the policy with the scale of the rewards."""
         return cls(actions=actions, sigma=rewards.sigma, centre=usual_centre(rewards))
 
     @classmethod
     def from_protocol(cls, protocol: Protocol) -> Self:
-        """With a protocol's settings."""
+        """Return the policy with a protocol's settings."""
         numbers = {name: from_fraction(protocol.settings.get(name), name) for name in cls._numbers()}
         return cls(actions=finite_actions(actions_from_plain(protocol.settings.get("actions"))), **numbers)
 
     def memory(self, arms: int) -> int:
-        """The last arm, log det V, a vector, R, and |a|^2 in the norm of V^-1 for each arm."""
+        """Return how many numbers the kernel keeps.
+
+        They are the last arm, log det V, a vector, R, and `|a|^2` in the norm of V^-1 for each arm.
+        """
         dimension = self.actions.dimension
         return 2 + dimension + dimension**2 + arms
 
     def problem(self, arms: int, own: tuple[float, float, float]) -> FloatArray:
-        """What the kernel reads: dimension, lambda, centre, three numbers of the policy's own, and the features."""
+        """Return what the kernel reads: dimension, lambda, centre, three numbers of the policy's own, features."""
         self._check_arms(arms)
         head = [self.actions.dimension, self.regularisation, self.centre, *own]
         return np.concatenate([head, self.actions.to_array().reshape(-1)])
 
     def check_rewards(self, rewards: Rewards, means: Sequence[float] = ()) -> None:
-        """Any rewards will do, of as many arms as there are actions."""
+        """Accept any rewards of as many arms as there are actions; refuse others."""
         if len(means):
             self._check_arms(len(means))
 
@@ -89,12 +92,12 @@ class RidgeRegression(WithProtocol):
             raise InvalidArgument("environment", f"{arms} arms", f"{len(self.actions)} arms, as the policy has actions")
 
     def settings(self) -> Mapping[str, Plain]:
-        """What the user chose."""
+        """Return what the user chose, the actions among it."""
         numbers = {name: fraction(getattr(self, name)) for name in self._numbers()}
         return {"actions": actions_to_plain(self.actions)} | numbers
 
     def resolved(self) -> Mapping[str, Plain]:
-        """Nothing beyond the settings."""
+        """Return nothing beyond the settings."""
         return {}
 
 

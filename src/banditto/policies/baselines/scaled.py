@@ -22,21 +22,21 @@ class Scaled(WithProtocol):
 
     @classmethod
     def made_for(cls, rewards: Rewards, arms: int, horizon: int) -> Self:
-        """With the scale of the rewards."""
+        """Return the policy with the scale of the rewards."""
         return cls(sigma=rewards.sigma)
 
     @classmethod
     def from_protocol(cls, protocol: Protocol) -> Self:
-        """With a protocol's settings."""
+        """Return the policy with a protocol's settings."""
         return cls(sigma=from_fraction(protocol.settings.get("sigma"), "sigma"))
 
     def check_rewards(self, rewards: Rewards, means: Sequence[float] = ()) -> None:
-        """Any rewards will do."""
+        """Accept any rewards."""
 
     def settings(self) -> Mapping[str, Plain]:
-        """What the user chose."""
+        """Return what the user chose: sigma."""
         return {"sigma": fraction(self.sigma)}
 
     def resolved(self) -> Mapping[str, Plain]:
-        """Nothing beyond the settings."""
+        """Return nothing beyond the settings."""
         return {}

@@ -23,20 +23,27 @@ from banditto.policies.policy import Kernel, Record
 
 @dataclass(frozen=True, kw_only=True)
 class SuccessiveElimination(Scaled):
-    """Plays survivors in turn; drops those whose mean is two radii or more below the best one's.
+    """A baseline that plays survivors in turn, and drops those whose mean is two radii or more below the best one's.
 
     Even-Dar, Mannor, Mansour 2006.
+
+    Args:
+        sigma: The scale of sigma-subgaussian rewards, 1e-6 to 1e6. Default 1/2, that of rewards in [0, 1].
+
+    Examples:
+        >>> SuccessiveElimination().protocol(seed=1, arms=3, horizon=1000, rho=0.1).policy
+        'successive-elimination'
     """
 
     name: ClassVar[str] = "successive-elimination"
     decision_version: ClassVar[int] = 1
 
     def parameters(self, arms: int, horizon: int) -> FloatArray:
-        """Two radii are parameters[0] sqrt((parameters[1] + 2 log t) / t)."""
+        """Return p and q, which the kernel reads: two radii are p sqrt((q + 2 log t) / t)."""
         return np.array([4.0 * self.sigma, math.log(5.0 * arms * horizon)])
 
     def kernel(self) -> Kernel:
-        """The rule, compiled."""
+        """Return the rule, compiled."""
         return choose
 
 

@@ -29,9 +29,17 @@ from banditto.policies.policy import Kernel, Record
 
 @dataclass(frozen=True, kw_only=True)
 class Thompson(WithProtocol):
-    """Plays the arm whose posterior sample is largest; the prior of each mean is Beta(`successes`, `failures`).
+    """A baseline that plays the arm with the largest sample from its Beta posterior.
 
-    Thompson 1933; Agrawal, Goyal 2012.
+    Thompson 1933; Agrawal, Goyal 2012. Rewards must be in [0, 1].
+
+    Args:
+        successes: The prior of each mean is Beta(`successes`, `failures`). At least 1, default 1.
+        failures: The other shape of the prior. At least 1, default 1: a uniform prior.
+
+    Examples:
+        >>> Thompson(successes=3, failures=2).parameters(arms=2, horizon=1000).tolist()
+        [3.0, 2.0]
     """
 
     successes: float = 1.0
@@ -50,38 +58,38 @@ class Thompson(WithProtocol):
 
     @classmethod
     def made_for(cls, rewards: Rewards, arms: int, horizon: int) -> Thompson:
-        """With a uniform prior, whatever the rewards."""
+        """Return the policy with a uniform prior, whatever the rewards."""
         return cls()
 
     @classmethod
     def from_protocol(cls, protocol: Protocol) -> Thompson:
-        """With a protocol's settings."""
+        """Return the policy with a protocol's settings."""
         prior = {name: from_fraction(protocol.settings.get(name), name) for name in ("successes", "failures")}
         return cls(**prior)
 
     def parameters(self, arms: int, horizon: int) -> FloatArray:
-        """The prior."""
+        """Return what the kernel reads: the prior."""
         return np.array([self.successes, self.failures])
 
     def kernel(self) -> Kernel:
-        """The sampler, compiled."""
+        """Return the sampler, compiled."""
         return choose
 
     def memory(self, arms: int) -> int:
-        """One number for the arm pulled last, and those of two gamma draws for each arm."""
+        """Return how many numbers the kernel keeps: the arm pulled last, and those of two gamma draws for each arm."""
         return 1 + NUMBERS * 2 * arms
 
     def check_rewards(self, rewards: Rewards, means: Sequence[float] = ()) -> None:
-        """Beta posteriors need rewards in [0, 1]."""
+        """Refuse rewards outside [0, 1], for which there are no Beta posteriors."""
         if rewards.kind != "bounded":
             raise InvalidArgument("environment", rewards, "rewards in [0, 1], for Beta posteriors")
 
     def settings(self) -> Mapping[str, Plain]:
-        """What the user chose."""
+        """Return what the user chose: the prior."""
         return {"successes": fraction(self.successes), "failures": fraction(self.failures)}
 
     def resolved(self) -> Mapping[str, Plain]:
-        """Nothing beyond the settings."""
+        """Return nothing beyond the settings."""
         return {}
 
 

@@ -25,21 +25,32 @@ from banditto.policies.policy import Kernel, Record
 
 @dataclass(frozen=True, kw_only=True)
 class UCB1(Scaled):
-    """Plays each arm once, then the largest mean + 2 sigma sqrt(2 log(t) / n) (Auer, Cesa-Bianchi, Fischer 2002)."""
+    """A baseline that plays each arm once, then the largest mean + 2 sigma sqrt(2 log(t) / n).
+
+    Auer, Cesa-Bianchi, Fischer 2002.
+
+    Args:
+        sigma: The scale of sigma-subgaussian rewards, 1e-6 to 1e6. Default 1/2, that of rewards in [0, 1].
+
+    Examples:
+        >>> protocol = UCB1().protocol(seed=1, arms=2, horizon=1000, rho=0.1)
+        >>> protocol.policy, protocol.horizon
+        ('ucb1', 1000)
+    """
 
     name: ClassVar[str] = "ucb1"
     decision_version: ClassVar[int] = 1
 
     def parameters(self, arms: int, horizon: int) -> FloatArray:
-        """The factor of log(t) under the root."""
+        """Return what the kernel reads: the factor of log(t) under the root."""
         return np.array([8.0 * self.sigma**2])
 
     def kernel(self) -> Kernel:
-        """The formula, compiled."""
+        """Return the formula, compiled."""
         return choose
 
     def memory(self, arms: int) -> int:
-        """The five numbers below, and a ceiling for each arm."""
+        """Return how many numbers the kernel keeps: the five below, and a ceiling for each arm."""
         return _CEILINGS + arms
 
 

@@ -20,6 +20,9 @@ from banditto.problems.environment import RewardKernel
 class Bernoulli:
     """Arms that pay 1 with probability `means[arm]`, else 0.
 
+    Args:
+        means: The probability of each arm, from 0 to 1; 2 to 1,000 arms.
+
     Examples:
         >>> Bernoulli([0.9, 0.8, 0.7]).means
         (0.9, 0.8, 0.7)
@@ -36,28 +39,28 @@ class Bernoulli:
 
     @classmethod
     def from_means(cls, means: Iterable[Real]) -> Bernoulli:
-        """The same as the constructor; every environment has it."""
+        """Return the same as the constructor; every environment has this."""
         return cls(means)
 
     def draw(self, pulls: IntArray, noise: Noise) -> FloatArray:
-        """Binomial totals."""
+        """Return binomial totals of the pulls (replicate, arm)."""
         return noise.binomial_totals(pulls, self.means)
 
     @property
     def variances(self) -> tuple[float, ...]:
-        """p (1 - p)."""
+        """The variance of one reward of each arm: p (1 - p)."""
         return tuple(mean * (1.0 - mean) for mean in self.means)
 
     def round_kernel(self) -> RewardKernel:
-        """0 or 1."""
+        """Return the compiled draw of a single reward, 0 or 1."""
         from banditto.problems.environments import single_rewards  # compiled code is loaded only where it is used
 
         return single_rewards.bernoulli
 
     def round_parameters(self) -> FloatArray:
-        """The means."""
+        """Return what the kernel reads: the means."""
         return np.array(self.means)[:, np.newaxis]
 
     def to_dict(self) -> dict[str, Any]:
-        """Name and parameters."""
+        """Return name and means as plain data."""
         return {"name": self.name, "means": list(self.means)}

@@ -21,9 +21,17 @@ _MEANS = "numbers from 0.001 to 0.999"
 
 @dataclass(frozen=True)
 class Beta:
-    """Arms with Beta(c m, c (1 - m)) rewards, m the mean and c the concentration; c = 2 at m = 1/2 is uniform.
+    """Arms with Beta(c m, c (1 - m)) rewards, m the mean and c the concentration.
 
     Time grows with the pulls: about 50 ns each. A batch takes at most 10^7 pulls of an arm.
+
+    Args:
+        means: The mean of each arm, from 0.001 to 0.999; 2 to 1,000 arms.
+        concentration: How close rewards are to their mean, 0.01 to 1e6. Default 2: uniform at the mean 1/2.
+
+    Examples:
+        >>> Beta([0.5, 0.25], concentration=3).variances
+        (0.0625, 0.046875)
     """
 
     means: tuple[float, ...]
@@ -42,11 +50,11 @@ class Beta:
 
     @classmethod
     def from_means(cls, means: Iterable[Real], concentration: Real = 2.0) -> Beta:
-        """The same as the constructor; every environment has it."""
+        """Return the same as the constructor; every environment has this."""
         return cls(means, concentration)
 
     def draw(self, pulls: IntArray, noise: Noise) -> FloatArray:
-        """Sums of single draws."""
+        """Return totals of the pulls (replicate, arm), sums of single draws."""
         shapes = self.round_parameters()
 
         def total(arm: int, count: int, size: int) -> FloatArray:
@@ -59,20 +67,20 @@ class Beta:
 
     @property
     def variances(self) -> tuple[float, ...]:
-        """m (1 - m) / (concentration + 1)."""
+        """The variance of one reward of each arm: m (1 - m) / (concentration + 1)."""
         return tuple(mean * (1.0 - mean) / (self.concentration + 1.0) for mean in self.means)
 
     def round_kernel(self) -> RewardKernel:
-        """Beta."""
+        """Return the compiled draw of a single reward."""
         from banditto.problems.environments import single_rewards  # compiled code is loaded only where it is used
 
         return single_rewards.beta
 
     def round_parameters(self) -> FloatArray:
-        """The two shapes of each arm."""
+        """Return what the kernel reads: the two shapes of each arm."""
         means = np.array(self.means)
         return np.stack([self.concentration * means, self.concentration * (1.0 - means)], axis=1)
 
     def to_dict(self) -> dict[str, Any]:
-        """Name and parameters."""
+        """Return name, means and concentration as plain data."""
         return {"name": self.name, "means": list(self.means), "concentration": self.concentration}

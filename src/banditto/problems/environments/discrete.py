@@ -33,7 +33,10 @@ _FORMAT = "arms with values from 0 to 1 and as many probabilities, which add up 
 
 @dataclass(frozen=True)
 class Discrete:
-    """Arms given as (values, probabilities), each of any length.
+    """Arms whose rewards have finitely many values in [0, 1].
+
+    Args:
+        arms: For each arm a pair (values, probabilities): as many of either, 1 to 1,000; probabilities add up to 1.
 
     Examples:
         >>> Discrete([([0, 0.5, 1], [0.25, 0.5, 0.25]), ([0, 1], [0.75, 0.25])]).means
@@ -58,7 +61,7 @@ class Discrete:
 
     @classmethod
     def from_means(cls, means: Iterable[Real], levels: int = 5) -> Discrete:
-        """Equally spaced values, `levels` of them, with the probabilities of a binomial: a rating scale."""
+        """Return arms with `levels` equally spaced values and the probabilities of a binomial: a rating scale."""
         most = integer(levels, "levels", 2, MOST_VALUES) - 1
         values = [k / most for k in range(most + 1)]
         arms = checked_means(means, 0.0, 1.0, "numbers from 0 to 1")
@@ -68,7 +71,7 @@ class Discrete:
 
     @classmethod
     def load(cls, path: str) -> Discrete:
-        """Read a file of arms."""
+        """Read a TOML or JSON file of arms, and return them."""
         try:
             text = Path(path).read_text(encoding="utf-8")
             content: Any = json.loads(text) if path.endswith(".json") else tomllib.loads(text)
@@ -101,18 +104,21 @@ class Discrete:
         return zip(self.values, self.probabilities, strict=True)
 
     def draw(self, pulls: IntArray, noise: Noise) -> FloatArray:
-        """Values times multinomial counts, added up in the order of the values."""
+        """Return totals of the pulls (replicate, arm): values times multinomial counts, added up in their order."""
 
         return noise.discrete_totals(pulls, self.values, self.probabilities)
 
     def round_kernel(self) -> RewardKernel:
-        """By the cumulative probabilities."""
+        """Return the compiled draw of a single reward, by the cumulative probabilities."""
         from banditto.problems.environments import single_rewards  # compiled code is loaded only where it is used
 
         return single_rewards.discrete
 
     def round_parameters(self) -> FloatArray:
-        """(cumulative probability, value) pairs, the last one repeated up to the longest arm's length."""
+        """Return what the kernel reads: (cumulative probability, value) pairs.
+
+        The last pair is repeated up to the longest arm's length.
+        """
         longest = max(len(values) for values in self.values)
         law = np.empty((len(self.values), longest, 2), dtype=np.float64)
         for row, (values, probabilities) in zip(law, self._arms(), strict=True):
@@ -122,7 +128,7 @@ class Discrete:
         return law.reshape(len(self.values), 2 * longest)
 
     def to_dict(self) -> dict[str, Any]:
-        """Name and parameters."""
+        """Return name, means and arms as plain data."""
         arms = [{"values": list(v), "probabilities": list(p)} for v, p in self._arms()]
         return {"name": self.name, "means": list(self.means), "arms": arms}
 

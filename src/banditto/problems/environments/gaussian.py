@@ -18,7 +18,16 @@ from banditto.problems.environment import RewardKernel
 
 @dataclass(frozen=True)
 class Gaussian:
-    """Arms that pay a normal reward with mean `means[arm]` and standard deviation `sigma`."""
+    """Arms that pay a normal reward with mean `means[arm]` and standard deviation `sigma`.
+
+    Args:
+        means: The mean of each arm, at most ten thousand standard deviations from 0; 2 to 1,000 arms.
+        sigma: The standard deviation of one reward, 1e-6 to 1e6. Default 1/2.
+
+    Examples:
+        >>> Gaussian([1.0, 0.5], sigma=2).variances
+        (4.0, 4.0)
+    """
 
     means: tuple[float, ...]
     sigma: float
@@ -34,34 +43,34 @@ class Gaussian:
 
     @property
     def rewards(self) -> Rewards:
-        """Gaussian with the given standard deviation."""
+        """What may be assumed of the rewards: Gaussian with the given standard deviation."""
         return Rewards("gaussian", self.sigma)
 
     @classmethod
     def from_means(cls, means: Iterable[Real], sigma: Real = 0.5) -> Gaussian:
-        """The same as the constructor; every environment has it."""
+        """Return the same as the constructor; every environment has this."""
         return cls(means, sigma)
 
     def draw(self, pulls: IntArray, noise: Noise) -> FloatArray:
-        """Normal totals."""
+        """Return normal totals of the pulls (replicate, arm)."""
 
         return noise.normal_totals(pulls, self.means, self.sigma)
 
     @property
     def variances(self) -> tuple[float, ...]:
-        """sigma^2."""
+        """The variance of one reward of each arm: sigma^2."""
         return (self.sigma**2,) * len(self.means)
 
     def round_kernel(self) -> RewardKernel:
-        """Normal."""
+        """Return the compiled draw of a single reward."""
         from banditto.problems.environments import single_rewards  # compiled code is loaded only where it is used
 
         return single_rewards.gaussian
 
     def round_parameters(self) -> FloatArray:
-        """Mean and standard deviation."""
+        """Return what the kernel reads: mean and standard deviation."""
         return np.array([[mean, self.sigma] for mean in self.means])
 
     def to_dict(self) -> dict[str, Any]:
-        """Name and parameters."""
+        """Return name, means and sigma as plain data."""
         return {"name": self.name, "means": list(self.means), "sigma": self.sigma}

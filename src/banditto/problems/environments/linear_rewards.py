@@ -86,7 +86,12 @@ def checked_theta(theta: Iterable[Real], dimension: int) -> tuple[float, ...]:
 
 @dataclass(frozen=True, eq=False, init=False)
 class LinearGaussian(_Linear):
-    """An action a pays `<theta, a>` and normal noise of standard deviation `sigma`.
+    """Actions: an action a pays `<theta, a>` and normal noise of standard deviation `sigma`.
+
+    Args:
+        theta: What each feature of an action pays; of length 1 at most.
+        actions: A matrix with a row of features for each arm, `FiniteActions`, or an action set such as `Ball`.
+        sigma: The standard deviation of the noise, 1e-4 to 1e6. Default 1.
 
     Examples:
         >>> LinearGaussian([0.5, 0.25], [[1, 0], [0, 1]]).means
@@ -106,43 +111,47 @@ class LinearGaussian(_Linear):
 
     @property
     def rewards(self) -> Rewards:
-        """Gaussian with the given standard deviation."""
+        """What may be assumed of the rewards: Gaussian with the given standard deviation."""
         return Rewards("gaussian", self.sigma)
 
     @property
     def variances(self) -> tuple[float, ...]:
-        """sigma^2."""
+        """The variance of one reward of each arm: sigma^2."""
         return (self.sigma**2,) * len(self.means)
 
     def means_at(self, places: FloatArray) -> FloatArray:
-        """The means of actions (replicate, slot, feature)."""
+        """Return the means of actions (replicate, slot, feature); shape (replicate, slot)."""
         return self._means_at(places, 0.0, 1.0)
 
     def draw(self, pulls: IntArray, noise: Noise) -> FloatArray:
-        """Normal totals of finitely many arms."""
+        """Return normal totals of the pulls (replicate, arm) of finitely many arms."""
         return Gaussian(self.means, self.sigma).draw(pulls, noise)
 
     def draw_at(self, pulls: IntArray, places: FloatArray, noise: Noise) -> FloatArray:
-        """Normal totals of the pulls (replicate, slot) of these actions; zero where there are none."""
+        """Return normal totals of the pulls (replicate, slot) of these actions; zero where there are none."""
         spread = self.sigma * np.sqrt(pulls) * noise.normal(pulls.size).reshape(pulls.shape)
         return np.asarray(pulls * self.means_at(places) + spread)
 
     def round_kernel(self) -> RewardKernel:
-        """Normal."""
+        """Return the compiled draw of a single reward."""
         return Gaussian(self.means, self.sigma).round_kernel()
 
     def round_parameters(self) -> FloatArray:
-        """Mean and standard deviation."""
+        """Return what the kernel reads: mean and standard deviation."""
         return Gaussian(self.means, self.sigma).round_parameters()
 
     def to_dict(self) -> dict[str, Any]:
-        """Name and parameters."""
+        """Return name and parameters as plain data; of finitely many actions their number and digest."""
         return {"name": self.name, "sigma": self.sigma} | self._described()
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class LinearBernoulli(_Linear):
-    """An action a pays 1 with probability `1/2 + <theta, a>/2`, else 0.
+    """Actions: an action a pays 1 with probability `1/2 + <theta, a>/2`, else 0.
+
+    Args:
+        theta: What each feature of an action pays; of length 1 at most.
+        actions: A matrix with a row of features for each arm, `FiniteActions`, or an action set such as `Ball`.
 
     Examples:
         >>> LinearBernoulli([0.5, 0.25], [[1, 0], [0, 1]]).means
@@ -160,29 +169,29 @@ class LinearBernoulli(_Linear):
 
     @property
     def variances(self) -> tuple[float, ...]:
-        """p (1 - p)."""
+        """The variance of one reward of each arm: p (1 - p)."""
         return tuple(mean * (1.0 - mean) for mean in self.means)
 
     def means_at(self, places: FloatArray) -> FloatArray:
-        """The means of actions (replicate, slot, feature)."""
+        """Return the means of actions (replicate, slot, feature); shape (replicate, slot)."""
         return np.clip(self._means_at(places, 0.5, 0.5), 0.0, 1.0)
 
     def draw(self, pulls: IntArray, noise: Noise) -> FloatArray:
-        """Binomial totals of finitely many arms."""
+        """Return binomial totals of the pulls (replicate, arm) of finitely many arms."""
         return Bernoulli(self.means).draw(pulls, noise)
 
     def draw_at(self, pulls: IntArray, places: FloatArray, noise: Noise) -> FloatArray:
-        """Binomial totals of the pulls (replicate, slot) of these actions; zero where there are none."""
+        """Return binomial totals of the pulls (replicate, slot) of these actions; zero where there are none."""
         return noise.binomials(pulls, self.means_at(places)).astype(np.float64)
 
     def round_kernel(self) -> RewardKernel:
-        """0 or 1."""
+        """Return the compiled draw of a single reward, 0 or 1."""
         return Bernoulli(self.means).round_kernel()
 
     def round_parameters(self) -> FloatArray:
-        """The means."""
+        """Return what the kernel reads: the means."""
         return Bernoulli(self.means).round_parameters()
 
     def to_dict(self) -> dict[str, Any]:
-        """Name and parameters."""
+        """Return name and parameters as plain data; of finitely many actions their number and digest."""
         return {"name": self.name} | self._described()

@@ -27,10 +27,19 @@ MOST_VALUES = 10_000  # of one arm: a total of many pulls takes a binomial draw 
 
 @dataclass(frozen=True)
 class Resampled:
-    """The arms of a log; rewards are rescaled to [0, 1] by the range that the log declares.
+    """The arms of a log, whose rows are drawn with replacement, rescaled to [0, 1] by the range that the log declares.
 
     A total takes time for each of its pulls or, if those are more, for each of the arm's different rewards, of which
     there may be 10,000: some tenths of a microsecond.
+
+    Args:
+        log: The rows, such as `RewardLog.read("rewards.csv")`.
+
+    Examples:
+        >>> from banditto import RewardLog
+        >>> log = RewardLog.of([("old", 1), ("new", 3), ("old", 2), ("new", 5)], low=1, high=5)
+        >>> Resampled(log).means
+        (0.125, 0.75)
     """
 
     log: RewardLog = field(repr=False)
@@ -81,17 +90,20 @@ class Resampled:
         )
 
     def draw(self, pulls: IntArray, noise: Noise) -> FloatArray:
-        """Sums of rows, or values times how often they come up."""
+        """Return totals of the pulls (replicate, arm): sums of rows, or values times how often they come up."""
         return noise.resampled_totals(pulls, self._values, self._shares, self._ends)
 
     def round_kernel(self) -> RewardKernel:
-        """A row."""
+        """Return the compiled draw of a single row."""
         from banditto.problems.environments import single_rewards  # compiled code is loaded only where it is used
 
         return single_rewards.resampled
 
     def round_parameters(self) -> FloatArray:
-        """How many values, then the rows up to and with each, then the values; up to the longest arm's length."""
+        """Return what the kernel reads: how many values, then the rows up to and with each, then the values.
+
+        A row has room for the longest arm.
+        """
         return self._law
 
     @cached_property
@@ -105,7 +117,7 @@ class Resampled:
         return law
 
     def table(self) -> str:
-        """Arms, rows and averages, and what is drawn."""
+        """Return arms, rows and averages as plain text, and what is drawn."""
         rows = [
             (name, f"{len(rewards):,}", short(math.fsum(rewards) / len(rewards)))
             for name, rewards in zip(self.log.arms, self.log.rewards, strict=True)
@@ -113,12 +125,12 @@ class Resampled:
         return f"{text_table(('arm', 'rows', 'average'), rows, align='lrr')}\n\n{self.explained()}"
 
     def explained(self) -> str:
-        """One line: where rewards come from, and on which scale."""
+        """Return one line: where rewards come from, and on which scale."""
         line = "Rewards are drawn with replacement from the rows of the log: beyond its rows this is a simulation."
         if self.log.rescaled:
             line += f" {self.log.low:g} to {self.log.high:g} is rescaled to [0, 1], in which regret is counted."
         return line
 
     def to_dict(self) -> dict[str, Any]:
-        """Name, means, and which log it was."""
+        """Return name, means, and which log it was."""
         return {"name": self.name, "means": list(self.means), "log": self.log.to_dict()}
