@@ -42,8 +42,8 @@ class BatchedState(NamedTuple):
 class BatchedElimination(WithProtocol):
     """A baseline that plays survivors equally often in each batch, and drops those that are behind.
 
-    Behind is who is short of the best mean by sigma sqrt(gamma log(TK) / tau), tau being its pulls so far: Gao, Han, Ren,
-    Zhou 2019. `ends` are the pulls after which a batch ends in a test.
+    An arm is behind if its mean is below the best by sigma sqrt(gamma log(TK) / tau), after tau pulls of each survivor.
+    Gao, Han, Ren, Zhou 2019. `ends` are the pulls after which a batch ends in a test.
 
     Args:
         arms: The number of arms, 2 to 1,000.

@@ -197,7 +197,7 @@ class CertifiedElimination(Replicable):
 
     @property
     def free_constants(self) -> frozenset[str]:
-        """The noise of the final choice follows the size of its batch."""
+        """The share of the final batch, which the proof leaves free: the noise of the choice follows its size."""
         return frozenset({"exploration"})
 
     def guarantee(self) -> Guarantee:

@@ -141,7 +141,7 @@ class CertifiedLinear(LinearPolicy):
 
     @property
     def free_constants(self) -> frozenset[str]:
-        """Those of the plan."""
+        """The constants of the chosen plan that the proof leaves free."""
         return self.inner.free_constants
 
     def guarantee(self) -> Guarantee:

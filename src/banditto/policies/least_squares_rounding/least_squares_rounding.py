@@ -226,7 +226,7 @@ class LeastSquaresRounding(LinearPolicy):
 
     @property
     def free_constants(self) -> frozenset[str]:
-        """Estimates are shared, however accurate they are, and so is whatever is dropped by them."""
+        """The accuracies, which the proof leaves free: estimates are shared, and so is whatever is dropped by them."""
         return frozenset({"epsilon", "tail"})
 
     def guarantee(self) -> Guarantee:

@@ -115,7 +115,7 @@ class ReplicableLeastSquares:
 
     @cached_property
     def design(self) -> Design:
-        """Which arms to pull, and in which proportions."""
+        """The design: which arms to pull, and in which proportions."""
         return g_optimal_design(self.actions, accuracy=self.accuracy)
 
     def pulls_needed(self, epsilon: Real, rho: Real, delta: Real, constants: str = "certified") -> int:

@@ -114,7 +114,7 @@ class LinearThreshold(LinearRace):
 
     @property
     def free_constants(self) -> frozenset[str]:
-        """Without a test, the blow-up is not used."""
+        """The blow-up, where there is no test that would use it; else none."""
         return frozenset() if self.schedule.batches else frozenset({"blowup"})
 
     def guarantee(self) -> Guarantee:

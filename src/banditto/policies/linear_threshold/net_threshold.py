@@ -101,7 +101,7 @@ class NetThreshold(LinearPolicy):
 
     @property
     def free_constants(self) -> frozenset[str]:
-        """Those of `LinearThreshold`."""
+        """The free constants of `LinearThreshold` on the net."""
         return self.inner.free_constants
 
     def guarantee(self) -> Guarantee:

@@ -116,7 +116,7 @@ class MeanRounding(Replicable):
 
     @property
     def free_constants(self) -> frozenset[str]:
-        """Rounded means are shared, and so is whatever is dropped by them."""
+        """The cuts, which the proof leaves free: rounded means are shared, and so is whatever is dropped by them."""
         return frozenset({"cut"})
 
     def guarantee(self) -> Guarantee:
