@@ -1,7 +1,7 @@
 """Replicable least squares: an estimate of theta that two labs round alike.
 
 Paper    Esfandiari et al. 2023, Lemma 9 (replicable LSE).
-Symbols  as in `rounding`; delta: failure probability of the accuracy, epsilon: sup |<a, theta~ - theta>|
+Symbols  as in `estimate_rounding`; delta: failure probability of the accuracy, epsilon: sup |<a, theta~ - theta>|
 Departs  - rounding="lattice" (beyond the paper) rounds the whole estimate to one cell of A_d*, in coordinates in which
            noise is isotropic; the pulls do not depend on the size of the core set. docs/least-squares.md.
          - rounding="grid" is the lemma's, a grid for each arm of the core set, with one change: arms are pulled in the
