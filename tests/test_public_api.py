@@ -25,7 +25,7 @@ SIGNATURES = {
     "LeastSquaresRounding": (
         "(*, horizon: 'int', rho: 'float', constants: \"Literal['certified', 'paper']\" = 'certified', sigma: "
         "'float' = 0.5, rewards: 'RewardKind | None' = None, actions: 'Any', centre: 'float | None' = None, "
-        "rounding: \"Literal['lattice', 'grid'] | None\" = None, schedule: 'RoundingPlan' = None) -> None"
+        "rounding: \"Literal['lattice', 'grid'] | None\" = None, schedule: 'RoundingSchedule' = None) -> None"
     ),
     "LinearThreshold": (
         "(*, horizon: 'int', rho: 'float', constants: \"Literal['certified', 'paper']\" = 'certified', sigma: "
@@ -75,7 +75,7 @@ SIGNATURES = {
     "CertifiedElimination": (
         "(*, arms: 'int', horizon: 'int', rho: 'float', constants: \"Literal['certified', 'paper']\" = "
         "'certified', sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None, gap: 'float | None' = None, "
-        "schedule: 'Plan' = None) -> None"
+        "schedule: 'Ladder' = None) -> None"
     ),
     "Discrete": "(arms: 'Iterable[tuple[Sequence[Real], Sequence[Real]]]') -> 'None'",
     "ExploreThenCommit": (
