@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import inspect
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ import pytest
 import banditto as bd
 from banditto import policies
 from banditto.chance.coins import Coins
+from banditto.core import errors
 
 SIGNATURES = {
     "CertifiedLinear": (
@@ -163,13 +166,23 @@ TYPES = {"ActionSet", "Attack", "Calibration", "Certificate", "Coins", "Design",
 TYPES |= {"Experiment", "Registration", "Replay", "Reproduction", "TrialPlan"}
 ERRORS = {
     *("BandittoError", "ConflictError", "ContractError", "InvalidArgument", "MissingExtra", "ShortHorizonWarning"),
-    "WorkerError",
+    *("IllConditioned", "LogError", "NoMaximum", "NoStore", "StoreError", "WorkerError"),
 }
 
 
 def test_the_names() -> None:
     assert set(bd.__all__) == set(SIGNATURES) | TYPES | ERRORS | set(unlisted()) | {"__version__"}
     assert sorted(bd.__all__) == dir(bd)
+
+
+def test_errors_are_in_one_file_and_can_all_be_caught_by_name() -> None:
+    kinds = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, Exception)}
+    assert kinds == ERRORS
+    for path in sorted(Path(bd.__file__).parent.rglob("*.py")):
+        if path != Path(errors.__file__):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                bases = node.bases if isinstance(node, ast.ClassDef) else []
+                assert not {base.id for base in bases if isinstance(base, ast.Name)} & kinds, path
 
 
 def unlisted() -> list[str]:

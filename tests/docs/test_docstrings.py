@@ -63,6 +63,7 @@ PLAIN = {
     *("calibrate", "cluster", "compare", "plan", "policy_of", "watch_pair"),
     *("Replay", "Reproduction", "Resampled", "RewardLog", "replay", "reproduce"),
     *("Experiment", "Registration", "replicate", "verify"),
+    *("IllConditioned", "LogError", "NoMaximum", "NoStore", "StoreError"),
 }
 
 # Names whose arguments are still to be written up, one by one.

@@ -11,8 +11,9 @@ import pytest
 from psycopg.pq import Ping
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
 
+from banditto.core.errors import StoreError
 from banditto.live.experiment import Experiment
-from banditto.live.store import Store, StoreError, engine_of, outlook_of
+from banditto.live.store import Store, engine_of, outlook_of
 from tests.live.servers import PostgresServer
 from tests.live.worlds import small
 

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from banditto.core.digest import canonical_json
-from banditto.core.errors import BandittoError
+from banditto.core.errors import BandittoError, LogError
 from banditto.live.event_log import Event, FoldedLog, folded
 from banditto.live.experiment import Experiment
 from banditto.live.export import export, read_log
-from banditto.live.fold import LogError
 from banditto.live.sql import Reading
 from banditto.live.verify import verify
 from tests.live.worlds import registration_of, small, small_policy

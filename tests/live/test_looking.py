@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 import sqlalchemy as sql
 
-from banditto.core.errors import InvalidArgument
+from banditto.core.errors import InvalidArgument, StoreError
 from banditto.live import store
 from banditto.live.experiment import Experiment
 from banditto.live.export import export, read_log
 from banditto.live.replicate import replicate
-from banditto.live.store import StoreError, engine_of
+from banditto.live.store import engine_of
 from banditto.live.verify import verify
 from banditto.report.self_test import examine
 from tests.live.servers import PostgresServer

@@ -17,12 +17,12 @@ import pytest
 import sqlalchemy as sql
 
 from banditto.core import provenance
-from banditto.core.errors import BandittoError, ConflictError, InvalidArgument
+from banditto.core.errors import BandittoError, ConflictError, InvalidArgument, StoreError
 from banditto.live import experiment as module
 from banditto.live.experiment import Experiment
 from banditto.live.registration import Registration, registered
 from banditto.live.sql import EXPERIMENTS, SCHEMA, metadata
-from banditto.live.store import Store, StoreError, engine_of, shown_url
+from banditto.live.store import Store, engine_of, shown_url
 from banditto.live.verify import verify
 from banditto.report.self_test import examine
 from banditto.version import __version__

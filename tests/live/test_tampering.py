@@ -14,11 +14,10 @@ import numpy as np
 import pytest
 import sqlalchemy as sql
 
-from banditto.core.errors import InvalidArgument
+from banditto.core.errors import InvalidArgument, LogError
 from banditto.live.event_log import FIRST_HASH, chained
 from banditto.live.experiment import Experiment
 from banditto.live.export import EventLog, export, looked_up
-from banditto.live.fold import LogError
 from banditto.live.sql import EVENTS, EXPERIMENTS, REQUESTS, TICKETS, Reading
 from banditto.live.store import engine_of
 from banditto.live.verify import Verification, verified

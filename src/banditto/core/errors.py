@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 _PASSWORD = re.compile(r"(:/+)[^/@]*:.*(?=@)|(password=)[^&#]*")  # of a store, which is nobody's business
+Trouble = Literal["empty", "unbounded", "undecided"]  # of a polytope
 
 
 class BandittoError(Exception):
@@ -72,6 +74,57 @@ class ConflictError(BandittoError):
     """
 
     code = "conflict"
+
+
+class StoreError(ConflictError):
+    """The database of a live experiment cannot be reached, or is of another kind."""
+
+    code = "store"
+
+
+class NoStore(InvalidArgument):
+    """There is nothing yet where experiments should be: no file, or no tables of them in it."""
+
+
+class LogError(BandittoError):
+    """The log of a live experiment has an event that does not follow from those before it.
+
+    Attributes:
+        problem: What is wrong, without the number.
+        number: The number of the event, from 1; None if it is about no event of a log.
+    """
+
+    code = "log"
+
+    def __init__(self, problem: str, number: int | None = None) -> None:
+        self.problem, self.number = problem, number
+        super().__init__(problem if number is None else f"event {number}: {problem}")
+
+    def __reduce__(self) -> tuple[type[LogError], tuple[str, int | None]]:
+        return LogError, (self.problem, self.number)
+
+
+class IllConditioned(InvalidArgument):
+    """The actions span their space so barely that double precision cannot tell."""
+
+    def __init__(self) -> None:
+        given = "actions that span their features too barely for double precision"
+        super().__init__("actions", given, "actions that span them well: rescale or drop features")
+
+
+class NoMaximum(BandittoError):
+    """A linear program over a polytope has no answer.
+
+    Attributes:
+        trouble: "empty", "unbounded" or "undecided".
+        why: What the solver found, in words.
+    """
+
+    code = "no-maximum"
+
+    def __init__(self, trouble: Trouble, why: str) -> None:
+        self.trouble, self.why = trouble, why
+        super().__init__(f"the polytope is {trouble}: {why}")
 
 
 class WorkerError(BandittoError):

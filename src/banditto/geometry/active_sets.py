@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from banditto.core.arrays import BoolArray, FloatArray, IntArray
-from banditto.core.errors import InvalidArgument
+from banditto.core.errors import IllConditioned, InvalidArgument
 from banditto.geometry.actions.finite import FiniteActions
 from banditto.geometry.actions.sets import ActionSet
 from banditto.geometry.design import Design, g_optimal_design
-from banditto.geometry.regression import IllConditioned, Regression
+from banditto.geometry.regression import Regression
 from banditto.numbers.fixed_order import inner, product
 
 _FINITE_ACCURACY, _CONVEX_ACCURACY = 0.05, 0.1  # of designs: what they cost in pulls against what they cost in time

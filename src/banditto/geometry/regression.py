@@ -25,19 +25,11 @@ from typing import NamedTuple
 import numpy as np
 
 from banditto.core.arrays import FloatArray
-from banditto.core.errors import InvalidArgument
+from banditto.core.errors import IllConditioned
 from banditto.numbers.fixed_order import cholesky, exact, inverse_of_lower, product, quadratic_forms
 
 _UNIT = 2.0**-53
 _POINT_BITS = 52
-
-
-class IllConditioned(InvalidArgument):
-    """The actions span their space so barely that double precision cannot tell."""
-
-    def __init__(self) -> None:
-        given = "actions that span their features too barely for double precision"
-        super().__init__("actions", given, "actions that span them well: rescale or drop features")
 
 
 class Whitening(NamedTuple):

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from banditto.core.digest import canonical_json, sha256_of
-from banditto.core.errors import BandittoError
-from banditto.live.fold import Course, LogError, Standing, Ticket, exact_sum
+from banditto.core.errors import BandittoError, LogError
+from banditto.live.fold import Course, Standing, Ticket, exact_sum
 from banditto.live.registration import Registration
 
 Kind = Literal["init", "software", "ask", "tell", "late", "correct", "missing", "totals", "decide", "stop"]

@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from banditto.core.errors import BandittoError, ConflictError, InvalidArgument
+from banditto.core.errors import BandittoError, ConflictError, InvalidArgument, NoStore, StoreError
 from banditto.core.exact import integer, real
 from banditto.core.protocol import Protocol
 from banditto.live.answers import Answer, Changed, ExperimentStatus, Pending, Told
@@ -25,7 +25,7 @@ from banditto.live.event_log import Row
 from banditto.live.fold import Course, Stage, Standing, Ticket
 from banditto.live.registration import Registration, registered
 from banditto.live.sql import Reading, Writing, now
-from banditto.live.store import NoStore, Store, StoreError
+from banditto.live.store import Store
 from banditto.live.transaction import Totals, Transaction
 from banditto.version import __version__
 

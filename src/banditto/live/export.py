@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 from typing_extensions import TypedDict
 
-from banditto.core.errors import MissingExtra
+from banditto.core.errors import LogError, MissingExtra
 from banditto.core.json_types import Digest, Natural
 from banditto.engine.blocks import Progress
 from banditto.live.event_log import Event, Row
-from banditto.live.fold import LogError, Ticket, exact_sum
+from banditto.live.fold import Ticket, exact_sum
 from banditto.live.sql import Reading
 from banditto.live.store import Store
 from banditto.live.verify import Verification, verified

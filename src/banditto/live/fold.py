@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from banditto.chance.coins import Coins
-from banditto.core.errors import BandittoError, ContractError
+from banditto.core.errors import ContractError, LogError
 from banditto.core.protocol import fraction
 from banditto.live.order import BatchOrder
 from banditto.live.registration import Registration
@@ -27,19 +27,6 @@ from banditto.live.registration import Registration
 _TICKET = re.compile("([0-9]{1,16})-([0-9]{1,16})(?:-([0-9]{1,16}))?")
 MOST_BATCHES = 10**6  # of any experiment; databases have limits for the number of a batch
 Status = Literal["running", "finished", "stopped"]
-
-
-class LogError(BandittoError):
-    """An event that does not follow from those before it."""
-
-    code = "log"
-
-    def __init__(self, problem: str, number: int | None = None) -> None:
-        self.problem, self.number = problem, number
-        super().__init__(problem if number is None else f"event {number}: {problem}")
-
-    def __reduce__(self) -> tuple[type[LogError], tuple[str, int | None]]:
-        return LogError, (self.problem, self.number)
 
 
 def sum_text(value: Fraction) -> str:

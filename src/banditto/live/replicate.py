@@ -13,12 +13,11 @@ from typing_extensions import TypedDict
 
 from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
-from banditto.core.errors import ConflictError, InvalidArgument
+from banditto.core.errors import ConflictError, InvalidArgument, LogError
 from banditto.core.json_types import Digest, Keywords, Natural
 from banditto.engine.blocks import Progress
 from banditto.live.event_log import Decision, FoldedLog, folded
 from banditto.live.experiment import checked_name
-from banditto.live.fold import LogError
 from banditto.live.registration import Registration
 from banditto.live.sql import Reading
 from banditto.live.store import Store, shown_url

@@ -20,7 +20,7 @@ from weakref import WeakSet
 import sqlalchemy as sql
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
-from banditto.core.errors import ConflictError, InvalidArgument
+from banditto.core.errors import InvalidArgument, NoStore, StoreError
 from banditto.live.sql import SCHEMA, SCHEMA_VERSION, Reading, Writing, make_tables, upgrade, version_of
 
 T = TypeVar("T")
@@ -37,16 +37,6 @@ _PASSING_STATES = {
 _PASSING_SQLITE = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _STORES: WeakSet[Store] = WeakSet()
 _INHERITED: list[sql.Engine] = []  # of the process that this one was forked from
-
-
-class StoreError(ConflictError):
-    """The database cannot be reached, or is of another kind."""
-
-    code = "store"
-
-
-class NoStore(InvalidArgument):
-    """There is nothing yet where experiments should be."""
 
 
 class Store(AbstractContextManager["Store"]):

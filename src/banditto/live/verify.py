@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from typing_extensions import TypedDict
 
-from banditto.core.errors import InvalidArgument
+from banditto.core.errors import InvalidArgument, LogError
 from banditto.core.json_types import Natural
 from banditto.engine.blocks import Progress
 from banditto.live.event_log import Decision, FoldedLog, Row, folded
-from banditto.live.fold import LogError, Ticket
+from banditto.live.fold import Ticket
 from banditto.live.sql import Reading
 from banditto.live.store import Store
 

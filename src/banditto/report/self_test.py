@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from typing_extensions import TypedDict
 
-from banditto.core.errors import BandittoError
+from banditto.core.errors import BandittoError, NoStore
 from banditto.core.provenance import extras, provenance
 from banditto.measure.golden import digests, expected
 from banditto.report import page
@@ -96,7 +96,7 @@ def _golden() -> tuple[bool, str]:
 def _store(url: str) -> tuple[bool, str]:
     if find_spec("sqlalchemy") is None:
         return False, "SQLAlchemy is not installed: pip install 'banditto[live]'"
-    from banditto.live.store import NoStore, Store
+    from banditto.live.store import Store
     from banditto.live.verify import verify
 
     store = Store(url)

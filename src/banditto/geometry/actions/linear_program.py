@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Literal
 
 import highspy
 import numpy as np
 
 from banditto.core.arrays import FloatArray, IntArray
-from banditto.core.errors import BandittoError
+from banditto.core.errors import NoMaximum
 from banditto.geometry.actions.exact_simplex import Beyond, Empty, Vertex, integer_row, maximiser, tie_breaker
 from banditto.geometry.actions.filtering import settled
 
-Trouble = Literal["empty", "unbounded", "undecided"]
 _ANSWERED = (
     highspy.HighsModelStatus.kOptimal,
     highspy.HighsModelStatus.kUnbounded,
@@ -22,16 +20,6 @@ _ANSWERED = (
 )
 # Towards the first maximiser, so that ties seldom need a pivot; too small to matter otherwise.
 _TILT = 2.0**-16
-
-
-class NoMaximum(BandittoError):
-    """The polytope is empty or unbounded."""
-
-    code = "no-maximum"
-
-    def __init__(self, trouble: Trouble, why: str) -> None:
-        self.trouble, self.why = trouble, why
-        super().__init__(f"the polytope is {trouble}: {why}")
 
 
 class LinearProgram:

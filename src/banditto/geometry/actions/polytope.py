@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from banditto.core.arrays import FloatArray
-from banditto.core.errors import InvalidArgument
+from banditto.core.errors import InvalidArgument, NoMaximum
 from banditto.core.exact import Real, real
 from banditto.geometry.actions.canonical import checked_matrix
 from banditto.geometry.actions.exact_simplex import Vertex
-from banditto.geometry.actions.linear_program import LinearProgram, NoMaximum
+from banditto.geometry.actions.linear_program import LinearProgram
 from banditto.geometry.actions.sets import Action, ConvexSet, Direction, Slab, checked_cut, checked_direction
 from banditto.geometry.actions.vertices import MOST_BASES, all_vertices
 from banditto.numbers.fixed_order import inner

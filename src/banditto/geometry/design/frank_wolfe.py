@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from banditto.core.arrays import FloatArray
-from banditto.geometry.regression import IllConditioned
+from banditto.core.errors import IllConditioned
 from banditto.numbers.fixed_order import (
     cholesky,
     inverse_of_lower,

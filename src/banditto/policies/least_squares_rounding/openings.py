@@ -9,13 +9,14 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from banditto.core.arrays import IntArray
+from banditto.core.errors import IllConditioned
 from banditto.core.exact import precise
 from banditto.core.horizons import LONGEST_HORIZON
 from banditto.core.rewards import Rewards
 from banditto.geometry.actions.finite import LONGEST
 from banditto.geometry.active_sets import ConvexField, FiniteField, core_of, field_for
 from banditto.geometry.design import Design
-from banditto.geometry.regression import IllConditioned, Regression
+from banditto.geometry.regression import Regression
 from banditto.policies.least_squares_rounding.accuracies import RoundingBatch, RoundingSchedule
 from banditto.policies.linear.estimate_rounding import (
     GridRounding,

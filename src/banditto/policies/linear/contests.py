@@ -13,10 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from banditto.core.arrays import FloatArray, IntArray
+from banditto.core.errors import IllConditioned
 from banditto.geometry.actions.finite import FiniteActions
 from banditto.geometry.active_sets import FiniteField, core_of, field_for
 from banditto.geometry.design import Design
-from banditto.geometry.regression import IllConditioned, Regression, Whitening
+from banditto.geometry.regression import Regression, Whitening
 from banditto.numbers.fixed_order import product
 
 _UP = 1.0 + 2.0**-30  # covers the rounding of what is computed here, and |E|

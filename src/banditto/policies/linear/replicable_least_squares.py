@@ -23,7 +23,7 @@ import numpy as np
 
 from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
-from banditto.core.errors import InvalidArgument
+from banditto.core.errors import IllConditioned, InvalidArgument
 from banditto.core.exact import Real, float_above, integer, open_unit, precise, real, written
 from banditto.core.rewards import RewardKind, Rewards
 from banditto.geometry.actions.checking import checked_actions
@@ -31,7 +31,7 @@ from banditto.geometry.actions.finite import LONGEST, FiniteActions
 from banditto.geometry.active_sets import core_of, dropped_features, field_for, longest
 from banditto.geometry.design import Design, g_optimal_design
 from banditto.geometry.design.design_result import Allocation
-from banditto.geometry.regression import IllConditioned, Regression
+from banditto.geometry.regression import Regression
 from banditto.numbers.fixed_order import quadratic_forms
 from banditto.policies.linear.estimate_rounding import (
     GridRounding,
