@@ -90,8 +90,8 @@ class LogError(BandittoError):
     """The log of a live experiment has an event that does not follow from those before it.
 
     Attributes:
-        problem: What is wrong, without the number.
-        number: The number of the event, from 1; None if it is about no event of a log.
+        problem: what is wrong, without the number.
+        number: the number of the event, from 1; None if it is about no event of a log.
     """
 
     code = "log"
@@ -117,7 +117,7 @@ class NoMaximum(BandittoError):
 
     Attributes:
         trouble: "empty", "unbounded" or "undecided".
-        why: What the solver found, in words.
+        why: what the solver found, in words.
     """
 
     code = "no-maximum"

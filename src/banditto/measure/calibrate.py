@@ -76,7 +76,27 @@ class CalibrationContent(TypedDict):
 class Calibration:
     """A calibrated policy, and the effort that did not break it.
 
-    `regret_factor` is the certified policy's regret over the calibrated one's, on the arms of `regret_means`.
+    Made by `calibrate`. Nothing is certified for it: a search that finds nothing proves nothing.
+
+    Attributes:
+        policy: the policy with the smaller constants.
+        rho: the probability of a difference that no attack found more than.
+        nominal_rho: the constants are those that are certified for this larger rho.
+        attacks: how many attacks were made, on this policy and on others that were tried.
+        instances_tried: instances that all attacks looked at.
+        pairs_tried: pairs that all attacks played.
+        worst: the worst instance of the attacks that confirmed the policy.
+        regret_factor: the certified policy's regret over the calibrated one's, on the arms of `regret_means`.
+        regret_means: the means of the arms on which regrets were compared.
+        seed: the seed of the attacks, and of the protocol.
+        protocol: what a second lab needs to play the calibrated policy.
+        last: the worst of the attacks that confirmed the policy.
+
+    Examples:
+        >>> from banditto import ExploreThenCommit, calibrate
+        >>> found = calibrate(ExploreThenCommit(arms=2, horizon=10**4, rho=0.3, gap=0.5), pairs_budget=1000)
+        >>> found.label, found.policy.guarantee().holds
+        ('calibrated, not certified', False)
     """
 
     policy: Policy[Any]
@@ -94,7 +114,7 @@ class Calibration:
 
     @property
     def label(self) -> str:
-        """What stands wherever the constants are named."""
+        """What stands wherever the constants are named: "calibrated, not certified"."""
         return CALIBRATED
 
     def to_dict(self) -> CalibrationContent:
@@ -124,7 +144,7 @@ class Calibration:
         }
 
     def rows(self) -> list[tuple[str, str]]:
-        """What a reader wants to know, label by label."""
+        """Return what a reader wants to know, as pairs of a label and its text."""
         low, high = self.worst.interval
         return [
             ("policy", f"{self.policy.name}, constants {self.label}"),
@@ -147,7 +167,7 @@ class Calibration:
         return f"{1.0 / self.regret_factor:.3g} times MORE than with certified constants: wrong decisions are dearer"
 
     def table(self) -> str:
-        """The rows as plain text."""
+        """Return the rows as a table in plain text."""
         return text_table(("calibration", ""), self.rows())
 
     def _repr_html_(self) -> str:
@@ -166,10 +186,28 @@ def calibrate(
     executor: Executor | None = None,
     progress: CalibrationProgress | None = None,
 ) -> Calibration:
-    """The smallest constants of a certified policy for which no attack finds P(differ) above rho.
+    """Search for the smallest constants that no attack breaks; the policy with them comes back, and the effort.
 
-    An attack with `pairs_budget` pairs passes if the upper end of its exact 95% interval is at most rho. What is
-    found by bisection must pass three more, with other seeds; each begins with the worst instances of those before.
+    An attack passes if the upper end of its exact 95% interval for P(differ) is at most rho. What is found by bisection
+    must pass three more, with other seeds; each begins with the worst instances of those before.
+
+    Args:
+        policy: a replicable policy with certified constants.
+        pairs_budget: how many pairs each attack may play, 1000 or more.
+        seed: the seed of the attacks, and of the protocol.
+        jobs: how many processes to start.
+        executor: an executor of yours to use instead of processes, such as that of `cluster`.
+        progress: called with the attack and its stage, the pairs that are done, and how many there are in all.
+
+    Raises:
+        InvalidArgument: an argument is not allowed, or the policy is not certified.
+        WorkerError: a process could not be started, or died.
+
+    Examples:
+        >>> from banditto import ExploreThenCommit
+        >>> found = calibrate(ExploreThenCommit(arms=2, horizon=10**4, rho=0.3, gap=0.5), pairs_budget=1000)
+        >>> found.nominal_rho > found.rho, found.worst.interval[1] <= found.rho
+        (True, True)
     """
     if not isinstance(policy, Replicable) or not isinstance(policy, Policy) or policy.constants != "certified":
         given = f"{getattr(policy, 'name', policy)}, {getattr(policy, 'constants', 'no')} constants"
@@ -204,7 +242,7 @@ def calibrate(
 
 
 def _largest(trial: _Trial, seed: int) -> float:
-    """The largest nominal rho that passes: out from rho in steps, then in by bisection of the logarithm."""
+    """Find the largest nominal rho that passes: out from rho in steps, then in by bisection of the logarithm."""
     passed, failed = trial.rho, None
     while failed is None and passed < LARGEST_NOMINAL:
         following = min(passed * _FIRST_STEP, LARGEST_NOMINAL)
@@ -222,7 +260,7 @@ def _largest(trial: _Trial, seed: int) -> float:
 
 
 def _worthwhile(nominal: float, rho: float) -> float:
-    """The nominal rho, or rho itself where so little would be gained that nobody should give up a proof for it."""
+    """Return the nominal rho, or rho where so little would be gained that nobody should give up a proof for it."""
     return nominal if nominal >= rho * _FINEST else rho
 
 
@@ -239,7 +277,7 @@ class _Trial:
         self.hard: list[tuple[float, ...]] = []
 
     def confirmed(self, nominal: float, seed: int) -> Attack | None:
-        """The worst of some more attacks with other seeds if all of them pass; certified constants need not."""
+        """Attack with other seeds; the worst comes back if all pass, which certified constants need not; else None."""
         attacks = []
         for number in range(1, _CONFIRMATIONS + 1):
             passed = self.passes(nominal, seed + number)
@@ -250,7 +288,7 @@ class _Trial:
         return max(attacks, key=lambda found: found.worst.differ)
 
     def passes(self, nominal: float, seed: int) -> bool:
-        """Whether an attack on the constants of a nominal rho leaves them unbroken, by the interval's upper end.
+        """Say whether an attack on the constants of a nominal rho leaves them unbroken, by the interval's upper end.
 
         It begins with what was worst for other constants: windows move little.
         """
@@ -276,5 +314,5 @@ class _Trial:
 
 
 def _world(policy: Policy[Any]) -> Environment:
-    """Arms to compare regrets on: equal gaps of a tenth of the range (or those that the policy was made for)."""
+    """Choose arms to compare regrets on: equal gaps of a tenth of the range (or those that the policy was made for)."""
     return space_of(policy).typical(getattr(policy, "gap", None))

@@ -104,7 +104,39 @@ class CertificateContent(MeasuredContent):
 class Certificate:
     """How often two executions with shared coins and fresh rewards were the same, arm for arm: Definition 1, measured.
 
-    docs/certify.md says what each field means, and what a certificate does not say.
+    Made by `certify`. docs/certify.md says what the figures mean, and what a certificate does not say.
+
+    Attributes:
+        policy: the policy's name.
+        constants: which constants it has, such as "certified" or "paper"; None for a baseline.
+        environment: what it was measured on, as plain data.
+        horizon: pulls in one execution.
+        rho: the largest probability of a difference that is allowed.
+        seed: the seed of the coins.
+        noise_seed: the seed of the rewards.
+        pairs: pairs that were played.
+        mismatches: pairs whose two executions differ.
+        agreement: the share of pairs whose two executions are the same.
+        interval: for the probability of agreement.
+        interval_kind: "fixed" is exact for the number of pairs that was planned, "sequence" is valid at every look.
+        confidence: of the interval.
+        bound: on the probability of a difference, proved; None without a proof that gives rho.
+        guarantee: what is proved, term by term; None for a baseline.
+        regret: mean pseudo-regret of a pair's executions, its interval, and the largest of all pairs.
+        verdict: "PASS", "FAIL" or "INCONCLUSIVE".
+        pairs_to_settle: about how many pairs would settle an inconclusive verdict; None if it is settled.
+        first_divergence: how many pairs first differ in which batch or round, counted from 1.
+        divergence_unit: "batch" or "round".
+        divergence_pulls: how many pairs first differ at which pull, counted from 1.
+        interrupted: whether Ctrl-C ended it early.
+        protocol: what a second lab needs to play the same policy.
+
+    Examples:
+        >>> from banditto import Bernoulli, ExploreThenCommit, certify
+        >>> policy = ExploreThenCommit(arms=2, horizon=10**4, rho=0.2, gap=0.4)
+        >>> certificate = certify(policy, Bernoulli([0.9, 0.5]), pairs=500)
+        >>> certificate.verdict, certificate.pairs, certificate.mismatches <= 0.2 * certificate.pairs
+        ('PASS', 500, True)
     """
 
     policy: str
@@ -118,7 +150,7 @@ class Certificate:
     mismatches: int
     agreement: float
     interval: tuple[float, float]
-    interval_kind: IntervalKind  # "fixed": exact for planned pairs; "sequence": valid at every look
+    interval_kind: IntervalKind
     confidence: float
     bound: float | None
     guarantee: Guarantee | None
@@ -127,13 +159,13 @@ class Certificate:
     pairs_to_settle: int | None
     first_divergence: dict[int, int]
     divergence_unit: Literal["batch", "round"]
-    divergence_pulls: dict[int, int]  # pairs by the number, from 1, of the first pull that differs
+    divergence_pulls: dict[int, int]
     interrupted: bool
     protocol: Protocol
 
     @property
     def digest(self) -> str:
-        """The protocol's digest."""
+        """The sha256 of the protocol, in hexadecimal."""
         return self.protocol.digest
 
     def to_dict(self) -> CertificateContent:
@@ -174,7 +206,7 @@ class Certificate:
         }
 
     def rows(self) -> list[tuple[str, str]]:
-        """What a reader wants to know, label by label."""
+        """Return what a reader wants to know, as pairs of a label and its text."""
         low, high = self.interval
         where = ", ".join(f"{batch}: {pairs}" for batch, pairs in list(self.first_divergence.items())[:8])
         more = ", ..." if len(self.first_divergence) > 8 else ""
@@ -209,7 +241,7 @@ class Certificate:
         return f"none: the proof gives {short(self.guarantee.total)}"
 
     def table(self) -> str:
-        """The rows as plain text."""
+        """Return the rows as a table in plain text."""
         return text_table(("certificate", ""), self.rows())
 
     def _repr_html_(self) -> str:
@@ -233,16 +265,31 @@ def certify(
     progress: Progress | None = None,
     backend: Backend = "numpy",
 ) -> Certificate:
-    """Play pairs of executions and count how many are the same.
+    """Play pairs of executions and count how many are the same; a certificate with interval and verdict comes back.
 
-    `horizon` and `rho` belong to a replicable policy and must be given for a baseline, which has neither. `pairs` is
-    1000 by default. With `until_settled` it is the most that are played (10^7 by default) before PASS or FAIL. In the
-    folder `out` finished blocks are kept: the same call goes on where an earlier one stopped, and one with more pairs
-    adds to them. `jobs` starts that many processes; `executor` uses one of yours instead. Results do not depend on
-    either, nor on how often a run was stopped. `backend="cupy"` plays on a GPU: the same coins and decisions, with
-    rewards of the same distribution.
+    This measures Definition 1 of *Replicable Bandits* on one environment; docs/certify.md says what it means. Results
+    depend neither on `jobs` and `executor` nor on how often a run was stopped.
 
-    This measures Definition 1 of *Replicable Bandits* on one environment; docs/certify.md says what it means.
+    Args:
+        policy: what is measured: a replicable policy, a baseline, or one of your own.
+        environment: the arms and their rewards.
+        pairs: how many pairs to play, 1000 by default; with `until_settled` the most, 10^7 by default.
+        seed: the seed of the coins, which the two executions of a pair share.
+        noise_seed: the seed of the rewards, which they do not share; it follows from `seed` by default.
+        horizon: pulls in one execution, for a policy that has no horizon of its own.
+        rho: the largest probability of a difference that is allowed, for a baseline; a replicable policy has its own.
+        confidence: of the interval.
+        until_settled: whether to go on until the verdict is PASS or FAIL.
+        out: a folder that keeps finished pairs; the same call goes on there, and one with more pairs adds to them.
+        jobs: how many processes to start.
+        executor: an executor of yours to use instead of processes, such as that of `cluster`.
+        progress: called with the number of pairs that are done, and how many there are in all.
+        backend: "numpy", or "cupy" for a GPU: the same coins and decisions, with rewards of the same distribution.
+
+    Raises:
+        InvalidArgument: an argument is not allowed, or `horizon` or `rho` is needed and not given.
+        ConflictError: what is in `out` is of another run, damaged, or in use.
+        WorkerError: a process could not be started, or died.
 
     Examples:
         >>> from banditto import Bernoulli, CertifiedElimination
@@ -310,7 +357,7 @@ def certify(
 
 
 def checked_rho(policy: AnyPolicy, rho: float | None) -> float:
-    """A replicable policy's own rho; a baseline has none and is measured against the caller's."""
+    """Return a replicable policy's own rho; a baseline has none and is measured against the caller's."""
     own = own_rho(policy)
     if own is None:
         if rho is None:
@@ -322,12 +369,12 @@ def checked_rho(policy: AnyPolicy, rho: float | None) -> float:
 
 
 def default_pairs(until_settled: bool) -> int:
-    """How many pairs are played, at most, if nobody says."""
+    """Return how many pairs are played, at most, if nobody says."""
     return DEFAULT_LIMIT if until_settled else DEFAULT_PAIRS
 
 
 def identity_of(run: Run, protocol: Protocol) -> dict[str, Any]:
-    """What must be the same if pairs of two runs are to be counted together, in the order in which it is told."""
+    """List what must be the same if pairs of two runs are to be counted together, in the order in which it is told."""
     return {
         "policy": run.policy.name,
         "horizon": run.horizon,
@@ -341,7 +388,7 @@ def identity_of(run: Run, protocol: Protocol) -> dict[str, Any]:
 
 
 def _ledger(out: str | Path, run: Run, protocol: Protocol) -> Ledger:
-    """The blocks that are kept in a folder, which is made if need be."""
+    """Open the blocks that are kept in a folder, which is made if need be."""
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)

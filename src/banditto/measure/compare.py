@@ -57,7 +57,7 @@ class Entrant(NamedTuple):
 
     @property
     def executions(self) -> int:
-        """Two for each pair."""
+        """How many executions there were: two for each pair."""
         return 2 * self.certificate.pairs
 
 
@@ -81,9 +81,23 @@ class ComparisonContent(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """The rows of all policies that were finished, in the order in which they were given.
+    """What was measured of several policies on one environment: a row for each that was finished, in the order given.
 
-    Each row is a certificate; docs/compare.md describes the table, the files and the report.
+    Made by `compare`. Each row is a certificate; docs/compare.md describes the table, the files and the report.
+
+    Attributes:
+        environment: what they were measured on.
+        entrants: the rows: `label`, `certificate`, and with `curves` its regret `curve` and a `view` of its first pair.
+        rounds: what each per-round policy was allowed to play in all.
+        interrupted: whether Ctrl-C ended it early.
+
+    Examples:
+        >>> from banditto import BatchedElimination, Bernoulli, ExploreThenCommit, compare
+        >>> policy = ExploreThenCommit(arms=2, horizon=10**4, rho=0.2, gap=0.4)
+        >>> rival = BatchedElimination(arms=2, horizon=10**4)
+        >>> compared = compare([policy, rival], Bernoulli([0.9, 0.5]), pairs=100)
+        >>> [row["policy"] for row in compared.records()]
+        ['explore-then-commit', 'batched-elimination']
     """
 
     environment: Environment
@@ -107,11 +121,11 @@ class Comparison:
         }
 
     def records(self) -> list[dict[str, Any]]:
-        """One flat record per policy, for data frames and CSV files."""
+        """Return a flat record for each policy, for data frames and CSV files."""
         return [_record(row) for row in self.entrants]
 
     def to_frame(self) -> pd.DataFrame:
-        """The records as a pandas data frame; needs `pip install 'banditto[data]'`."""
+        """Return the records as a pandas data frame; needs `pip install 'banditto[data]'`."""
         try:
             import pandas as pd
         except ImportError:
@@ -119,7 +133,7 @@ class Comparison:
         return pd.DataFrame(self.records())
 
     def table(self) -> str:
-        """One line per policy."""
+        """Return a table in plain text, with a line for each policy."""
         return text_table(HEADER, [cells(row) for row in self.entrants], align="lrrrrrrl")
 
     def _repr_html_(self) -> str:
@@ -144,12 +158,29 @@ def compare(
     executor: Executor | None = None,
     progress: CompareProgress | None = None,
 ) -> Comparison:
-    """Measure many policies on one environment.
+    """Measure several policies on one environment; a certificate for each comes back, in the order given.
 
-    `horizon` and `rho` are for baselines, which have none; by default they are the replicable policies'. `rounds` is
-    what each per-round policy may play in all. `curves` adds regret curves and one pair to look at, for a report. In
-    the folder `out` finished pairs of every policy are kept, as `certify` keeps them; what is there of other policies,
-    environments or seeds is left alone.
+    Args:
+        policies: 1 to 24 policies, replicable ones and baselines.
+        environment: the arms and their rewards.
+        horizon: pulls in one execution, for policies without a horizon; by default the longest of the others.
+        rho: the probability of a difference that is allowed, for baselines; by default that of the replicable policies.
+        pairs: how many pairs to play with each policy.
+        rounds: what a per-round policy may play in all; its horizon and its pairs are cut to fit.
+        seed: the seed of the coins.
+        noise_seed: the seed of the rewards; it follows from `seed` by default.
+        confidence: of the intervals.
+        labels: a name for each row; by default that of the policy.
+        curves: whether to add regret curves and a pair to look at, for a report.
+        out: a folder that keeps finished pairs, as `certify` does; what is there of other runs is left alone.
+        jobs: how many processes to start.
+        executor: an executor of yours to use instead of processes, such as that of `cluster`.
+        progress: called with a row's label, its pairs that are done, and how many there are in all.
+
+    Raises:
+        InvalidArgument: an argument is not allowed, or two rows would have the same name.
+        ConflictError: what is in `out` is damaged, or in use.
+        WorkerError: a process could not be started, or died.
 
     Examples:
         >>> from banditto import UCB1, Bernoulli, CertifiedElimination
@@ -206,19 +237,19 @@ def compare(
 
 
 def _own(policy: AnyPolicy, rho: float | None) -> float | None:
-    """A replicable policy has a rho of its own."""
+    """Return the rho that a baseline is measured against; None for a replicable policy, which has its own."""
     return rho if own_rho(policy) is None else None
 
 
 def _place(out: Path, run: Run, rho: float) -> Path:
-    """Where a policy's pairs are kept: another run has another folder, so that nothing is ever mixed."""
+    """Name the folder of a policy's pairs: another run has another folder, so that nothing is ever mixed."""
     protocol = protocol_on(run.policy, arms=len(run.environment.means), seed=run.seed, horizon=run.horizon, rho=rho)
     text = json.dumps(identity_of(run, protocol), sort_keys=True)
     return out / KEPT / hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def illustrate(run: Run, pairs: int) -> tuple[Curve, PairView]:
-    """What a report draws of a policy; sent to a worker."""
+    """Play what a report draws of a policy: its regret curve and its first pair; this is what a worker is sent."""
     view = watch_pair(run.policy, run.environment, seed=run.seed, noise_seed=run.noise_seed, horizon=run.horizon)
     return regret_curve(run, pairs), view
 
@@ -232,7 +263,7 @@ def _labelled(progress: CompareProgress, label: str) -> Callable[[int, int], Non
 
 
 def _checked_labels(policies: Sequence[AnyPolicy], labels: Sequence[str] | None) -> list[str]:
-    """A name for each row, all different."""
+    """Return a name for each row, all different; an error is raised if they are not."""
     if not isinstance(policies, Sequence) or isinstance(policies, str) or not 1 <= len(policies) <= MOST_POLICIES:
         given = f"{len(policies)} of them" if isinstance(policies, list | tuple) else policies
         raise InvalidArgument("policies", given, f"a list of 1 to {MOST_POLICIES} policies")
@@ -252,7 +283,7 @@ def _checked_labels(policies: Sequence[AnyPolicy], labels: Sequence[str] | None)
 
 
 def label_of(policy: AnyPolicy) -> str:
-    """The name on the command line: `random-threshold`, `random-threshold:paper`, `ucb1`."""
+    """Return the name on the command line: `random-threshold`, `random-threshold:paper`, `ucb1`."""
     if isinstance(policy, type) or not hasattr(policy, "settings"):
         raise InvalidArgument("policies", policy, "policy objects")
     constants = policy.settings().get("constants")
@@ -262,14 +293,14 @@ def label_of(policy: AnyPolicy) -> str:
 
 
 def _common_horizon(policies: Sequence[AnyPolicy], horizon: int | None) -> int | None:
-    """The horizon for those that have none: the longest of the others."""
+    """Choose the horizon for those that have none: the longest of the others."""
     if horizon is not None:
         return horizon
     return max((own for policy in policies if (own := own_horizon(policy)) is not None), default=None)
 
 
 def _common_rho(policies: Sequence[AnyPolicy], rho: float | None) -> float | None:
-    """The rho for those that have none: that of the others, if they agree on it."""
+    """Choose the rho for those that have none: that of the others, if they agree on it."""
     own = {share for policy in policies if (share := own_rho(policy)) is not None}
     return own.pop() if rho is None and len(own) == 1 else rho
 
@@ -277,7 +308,7 @@ def _common_rho(policies: Sequence[AnyPolicy], rho: float | None) -> float | Non
 def _allotment(
     policy: AnyPolicy, environment: Environment, horizon: int | None, pairs: int, rounds: int
 ) -> tuple[int | None, int]:
-    """A policy's horizon (None: its own) and pairs."""
+    """Share out the budget: a policy's horizon (None: its own) and its pairs come back."""
     if own_horizon(policy) is not None or horizon is None:
         return None, pairs
     longest = max(rounds // _EXECUTIONS, SHORTEST_HORIZON, len(environment.means))
@@ -290,14 +321,14 @@ HEADER = ("policy", "horizon", "executions", "agree", "interval", "proved", "reg
 
 
 def explained(comparison: Comparison) -> str:
-    """What the mark in the table means, if it is there."""
+    """Say what the mark in the table means; empty if it is not there."""
     if all(row.certificate.interval_kind == "fixed" for row in comparison.entrants):
         return ""
     return f" {GROWN} This result grew or was looked at before: a confidence sequence, valid at every look."
 
 
 def cells(row: Entrant) -> tuple[str, ...]:
-    """A row of the table under `HEADER`."""
+    """Write a row of the table under `HEADER`, cell by cell."""
     certificate = row.certificate
     low, high = certificate.interval
     regret = certificate.regret
@@ -321,12 +352,12 @@ def _proved(certificate: Certificate) -> str:
 
 
 def _amount(value: float) -> str:
-    """Whole numbers with commas; small ones with two digits."""
+    """Write whole numbers with commas, small ones with two digits."""
     return f"{value:,.0f}" if abs(value) >= 10.0 or value == 0.0 else f"{value:.2g}"
 
 
 def power_of_ten(number: int) -> str:
-    """1e8 where that is what it is, else digits with commas."""
+    """Write 1e8 where that is what it is, else digits with commas."""
     digits = str(number)
     round_number = len(digits) > 4 and not digits[1:].strip("0")
     return f"{digits[0]}e{len(digits) - 1}" if round_number else f"{number:,}"

@@ -99,18 +99,41 @@ class ReplayContent(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class Replay:
-    """One execution on the rows of a log; `dry` says why it was cut off, and is empty if it was not."""
+    """One execution on the rows of a log, up to the horizon or to where an arm had too few rows.
+
+    Made by `replay`.
+
+    Attributes:
+        policy: the policy that decided.
+        log: the rows.
+        horizon: pulls in the whole execution.
+        seed: the seed of the coins.
+        pulls: pulls that were decided, of each arm.
+        read: rows that were read, of each arm: fewer where the last batch, or a cut, left some pulls without one.
+        averages: of the rows that were read, as they were logged; None for an arm without any.
+        runs: the sequence of decided pulls, as pairs of an arm and how often in a row.
+        unit: "batch" or "round".
+        batches: `pulls` and rows `read` of each batch; empty for a policy that works round by round.
+        dry: arms that had too few rows where the run was cut off; empty if it was not.
+
+    Examples:
+        >>> from banditto import ExploreThenCommit, RewardLog, replay
+        >>> log = RewardLog.of([("old", 0), ("new", 1)] * 20)
+        >>> found = replay(ExploreThenCommit(arms=2, horizon=10**4, rho=0.5, gap=0.5), log)
+        >>> found.finished, found.pulls, found.averages
+        (True, (6, 9994), (0.0, 1.0))
+    """
 
     policy: AnyPolicy
     log: RewardLog = field(repr=False)
     horizon: int
     seed: int
-    pulls: tuple[int, ...]  # decided, of each arm
-    read: tuple[int, ...]  # rows, of each arm: fewer where the last batch, or a cut, left some pulls without one
-    averages: tuple[float | None, ...]  # of the rows that were read, as they were logged
-    runs: tuple[tuple[int, int], ...] = field(repr=False)  # (arm, pulls): the sequence of decided pulls
+    pulls: tuple[int, ...]
+    read: tuple[int, ...]
+    averages: tuple[float | None, ...]
+    runs: tuple[tuple[int, int], ...] = field(repr=False)
     unit: Literal["batch", "round"]
-    batches: tuple[Stretch, ...] = field(repr=False)  # none of a policy that works round by round
+    batches: tuple[Stretch, ...] = field(repr=False)
     dry: tuple[Dry, ...]
 
     @property
@@ -120,19 +143,23 @@ class Replay:
 
     @property
     def decided(self) -> int:
-        """Pulls that were decided by rewards in the log."""
+        """How many pulls were decided by rewards in the log."""
         return sum(self.pulls)
 
     @property
     def digest(self) -> str:
-        """sha256 of the sequence of decided pulls."""
+        """The sha256 of the sequence of decided pulls, in hexadecimal."""
         hasher = start_digest(SEQUENCE)
         for run in self.runs:
             hasher.update(varints(run))
         return hasher.hexdigest()
 
     def against(self, other: Replay) -> Parting:
-        """Where two replays of the same policy part, as far as both were decided."""
+        """Compare with another replay of the same policy; how far both go comes back, and the first pull that differs.
+
+        Args:
+            other: a replay with the same policy, horizon, seed and arms, on the rows of another log.
+        """
         mine = (self.policy, self.horizon, self.seed, self.log.arms)
         if not isinstance(other, Replay) or (other.policy, other.horizon, other.seed, other.log.arms) != mine:
             raise InvalidArgument("other", "another experiment", "a replay of the same policy, horizon, seed and arms")
@@ -145,7 +172,7 @@ class Replay:
         return Parting(compared, common + 1 if common < compared else None)
 
     def told(self) -> str:
-        """How it ended, in a sentence or two."""
+        """Say how it ended, in a sentence or two."""
         if not self.finished:
             asked = "; ".join(f"{dry.arm} is asked for {dry.asked:,} and has {dry.left:,} left" for dry in self.dry)
             where = f"{self.unit} {self.dry[0].place:,}"
@@ -165,7 +192,7 @@ class Replay:
         ]
 
     def table(self) -> str:
-        """A line for each arm, and how it ended."""
+        """Return a table in plain text, with a line for each arm, and how it ended."""
         return f"{text_table(HEADER, self._rows(), align='lrrrr')}\n\n{self.told()}"
 
     def _repr_html_(self) -> str:
@@ -223,7 +250,7 @@ class LogRows:
         return [len(rows) - read for rows, read in zip(self._rows, self.read, strict=True)]
 
     def draw(self, pulls: IntArray, noise: Noise) -> FloatArray:
-        """The sums of the next rows of each arm; `RanDry` if one has too few, and then none is read."""
+        """Add up the next rows of each arm; raise `RanDry` if one has too few, and then none is read."""
         wanted: list[int] = pulls[0].tolist()
         if any(pulled > left for pulled, left in zip(wanted, self.left, strict=True)):
             raise RanDry(wanted)
@@ -239,13 +266,13 @@ class LogRows:
         return totals
 
     def round_kernel(self) -> RewardKernel:
-        """The next row of the arm."""
+        """Return the compiled function that reads the next row of an arm."""
         from banditto.problems.environments import single_rewards  # compiled code is loaded only where it is used
 
         return single_rewards.replayed
 
     def round_parameters(self) -> FloatArray:
-        """A copy that one execution reads from: rows read, how many there are, and the rows."""
+        """Copy what one execution reads from: rows read, how many there are, and the rows."""
         law = np.zeros((len(self._rows), 2 + max(len(rows) for rows in self._rows)))
         for line, rows in zip(law, self._rows, strict=True):
             line[1] = len(rows)
@@ -253,7 +280,7 @@ class LogRows:
         return law
 
     def to_dict(self) -> dict[str, Any]:
-        """Name, averages, and which log it is."""
+        """Return name, averages, and which log it is, as plain data."""
         return {"name": self.name, "means": list(self.means), "log": self.log.to_dict()}
 
 
@@ -266,9 +293,22 @@ class RanDry(Exception):
 
 
 def replay(policy: AnyPolicy, log: RewardLog, *, seed: int = 0, horizon: int | None = None) -> Replay:
-    """One execution of a policy on the rows of a log, with the coins that pair 0 of `certify` has at this seed.
+    """Play one execution of a policy on the rows of a log; what it decided comes back, as far as the rows reach.
 
-    `horizon` is for policies that have none of their own; it is the number of rows by default.
+    Its coins are those that pair 0 of `certify` has at this seed. Each row is read once and in order.
+
+    Args:
+        policy: what decides: a replicable policy, a baseline, or one of your own.
+        log: rewards that were logged, for the same number of arms.
+        seed: the seed of the coins.
+        horizon: pulls in the execution, for a policy that has no horizon of its own; the number of rows by default.
+
+    Examples:
+        >>> from banditto import ExploreThenCommit, RewardLog
+        >>> log = RewardLog.of([("old", 0), ("new", 1), ("old", 1), ("new", 1)])
+        >>> found = replay(ExploreThenCommit(arms=2, horizon=10**4, rho=0.5, gap=0.5), log)
+        >>> found.finished, found.dry[0].arm, found.dry[0].asked, found.dry[0].left
+        (False, 'old', 6, 2)
     """
     if not isinstance(log, RewardLog):
         raise InvalidArgument("log", log, "a RewardLog, such as RewardLog.read('rewards.csv')")
@@ -358,5 +398,5 @@ def _replay(
 
 
 def _merged(runs: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Runs of the arm sequence itself: neighbours of the same arm are one, whichever batches they are of."""
+    """Join runs of the arm sequence: neighbours of the same arm are one, whichever batches they are of."""
     return tuple((arm, sum(length for _, length in same)) for arm, same in groupby(runs, key=lambda run: run[0]))

@@ -85,11 +85,11 @@ class Worst(NamedTuple):
 
     @property
     def point(self) -> tuple[float, ...]:
-        """What `attack(known=...)` takes: theta of a linear problem, else the means."""
+        """The instance as `attack(known=...)` takes it: theta of a linear problem, else the means."""
         return tuple(self.environment.get("theta", self.means))
 
     def to_dict(self) -> WorstContent:
-        """Plain data."""
+        """Return plain data with the names of the fields."""
         return {
             "environment": self.environment,
             "means": list(self.means),
@@ -104,7 +104,32 @@ class Worst(NamedTuple):
 class Attack:
     """What an attack found; FAIL if the worst instance's lower bound on P(differ) is above rho.
 
-    Definition 1 is about every instance: a PASS here is no proof (docs/attack.md).
+    Made by `attack`. Definition 1 is about every instance: a PASS here is no proof (docs/attack.md).
+
+    Attributes:
+        policy: the policy's name.
+        constants: which constants it has, such as "certified" or "paper"; None for a baseline.
+        arms: how many arms there are; 0 for an infinite action set.
+        horizon: pulls in one execution.
+        rho: the largest probability of a difference that is allowed.
+        bound: on that probability, proved; None without a proof that gives rho.
+        seed: the seed of the search, and of the coins.
+        confidence: of the worst instance's interval.
+        pairs_budget: how many pairs there were for search and measurement.
+        instances_tried: instances that the search looked at.
+        pairs_searched: pairs that the search used; what is reported of the worst instance has others.
+        worst: the worst instance: its `environment`, `means`, fresh `pairs`, `mismatches`, `differ` and `interval`.
+        verdict: "PASS" or "FAIL".
+        interrupted: whether Ctrl-C ended the measurement early.
+        certificate: the certificate of the worst instance.
+
+    Examples:
+        >>> from banditto import ExploreThenCommit, attack
+        >>> found = attack(ExploreThenCommit(arms=2, horizon=10**4, rho=0.2, gap=0.4), pairs_budget=1000)
+        >>> found.worst.differ == found.worst.mismatches / found.worst.pairs
+        True
+        >>> found.pairs_searched + found.worst.pairs
+        1000
     """
 
     policy: str
@@ -148,7 +173,7 @@ class Attack:
         }
 
     def rows(self) -> list[tuple[str, str]]:
-        """What a reader wants to know, label by label."""
+        """Return what a reader wants to know, as pairs of a label and its text."""
         worst = self.worst
         low, high = worst.interval
         found = {
@@ -176,7 +201,7 @@ class Attack:
         ]
 
     def table(self) -> str:
-        """The rows as plain text."""
+        """Return the rows as a table in plain text."""
         return text_table(("attack", ""), self.rows())
 
     def _repr_html_(self) -> str:
@@ -196,14 +221,27 @@ def attack(
     executor: Executor | None = None,
     progress: AttackProgress | None = None,
 ) -> Attack:
-    """Search for the instance on which a policy replicates worst, within a budget of pairs.
+    """Search for the instance on which a policy replicates worst; that instance comes back, measured on fresh pairs.
 
     Half of the budget goes into the search, the rest into fresh pairs of what it found: those that
-    `certify(policy, worst, seed=seed, pairs=...)` would play. `rho` must be given for a baseline, which has none, and
-    `rewards` may be, if they are not those that its sigma suggests. `known` are instances to begin with: the means of
-    all arms, or theta.
+    `certify(policy, worst, seed=seed, pairs=...)` would play. Definition 1 of *Replicable Bandits* is about every
+    instance, which no search covers: a PASS is no proof.
 
-    Definition 1 of *Replicable Bandits* is about every instance, which no search covers: a PASS is no proof.
+    Args:
+        policy: a policy that works in batches.
+        pairs_budget: how many pairs to play in all, 1000 or more.
+        rho: the largest probability of a difference that is allowed, for a baseline; a replicable policy has its own.
+        rewards: the kind of rewards, for a baseline whose sigma does not tell: "bounded", "gaussian" or "subgaussian".
+        known: instances to begin with: the means of all arms, or theta.
+        seed: the seed of the search, and of the coins.
+        confidence: of the worst instance's interval.
+        jobs: how many processes to start.
+        executor: an executor of yours to use instead of processes, such as that of `cluster`.
+        progress: called with the stage, its pairs that are done, and how many there are in all.
+
+    Raises:
+        InvalidArgument: an argument is not allowed, or the policy does not work in batches.
+        WorkerError: a process could not be started, or died.
 
     Examples:
         >>> from banditto import RandomThreshold
@@ -263,6 +301,6 @@ def attack(
 
 
 def space_of(policy: BatchedPolicy[Any], kind: RewardKind | None = None) -> Space:
-    """The instances that a policy was built for, with rewards of another kind if one is named."""
+    """Return the instances that a policy was built for, with rewards of another kind if one is named."""
     rewards = rewards_of(policy, kind)
     return LinearSpace.of(policy, rewards) if isinstance(policy, Acting) else ArmSpace.of(policy, rewards)
