@@ -26,11 +26,30 @@ _LOGGERS = ("distributed", "distributed.client")
 
 @contextmanager
 def cluster(address: str, *, patience: float = DEFAULT_PATIENCE) -> Iterator[Executor]:
-    """An executor on the workers of a Dask cluster, for `executor=` of `certify`, `compare`, `attack` and `calibrate`.
+    """Open a Dask cluster in a `with` statement; an executor on its workers comes back.
 
-    `address` is the scheduler's, such as tcp://scheduler:8786. `patience` is for how many seconds to wait for workers,
-    at the beginning and whenever none is left. Results are those of one process: workers with other versions are
-    refused, and those that die are survived. Needs `pip install 'banditto[cluster]'`.
+    It is for `executor=` of `certify`, `compare`, `attack`, `calibrate` and `reproduce`. Results are those of one
+    process: workers with other versions are refused, and those that die are survived. Needs
+    `pip install 'banditto[cluster]'`.
+
+    Args:
+        address: the scheduler's, such as tcp://scheduler:8786.
+        patience: for how many seconds to wait for workers, at the beginning and whenever none is left.
+
+    Raises:
+        InvalidArgument: no Dask scheduler answers at the address.
+        MissingExtra: Dask is not installed.
+        WorkerError: no worker came in time, or one has other software.
+
+    Examples:
+        >>> from banditto import Bernoulli, ExploreThenCommit, certify
+        >>> policy = ExploreThenCommit(arms=2, horizon=10**4, rho=0.2, gap=0.4)
+        >>> with cluster("tcp://scheduler:8786") as executor:  # doctest: +SKIP
+        ...     certificate = certify(policy, Bernoulli([0.9, 0.5]), pairs=10**6, executor=executor)
+        >>> with cluster("scheduler"):  # doctest: +ELLIPSIS
+        ...     pass
+        Traceback (most recent call last):
+        banditto.core.errors.InvalidArgument: address: got scheduler, allowed: ...
     """
     address = checked_address(address)
     patience = real(patience, "patience", "seconds, 0 or more")
@@ -55,7 +74,7 @@ def cluster(address: str, *, patience: float = DEFAULT_PATIENCE) -> Iterator[Exe
 
 
 def checked_address(address: str) -> str:
-    """An address with its parts in place; whether anybody answers is another question."""
+    """Check that an address has its parts, and return it; whether anybody answers is another question."""
     allowed = "the address of a Dask scheduler, such as tcp://scheduler:8786"
     if not isinstance(address, str):
         raise InvalidArgument("address", address, allowed)
@@ -71,7 +90,7 @@ def checked_address(address: str) -> str:
 
 
 def _connected(distributed: Any, address: str) -> Any:
-    """A client; who is there is asked first, because a client waits for ever for whoever accepts and says nothing."""
+    """Make a client; who is there is asked first, as a client waits for ever for whoever accepts and says nothing."""
     try:
         with ThreadPoolExecutor(1) as thread:  # a notebook has a loop of its own in this one
             kind = thread.submit(asyncio.run, _asked(distributed, address)).result()
@@ -85,14 +104,14 @@ def _connected(distributed: Any, address: str) -> Any:
 
 
 async def _asked(distributed: Any, address: str) -> str:
-    """Scheduler, Worker or Nanny."""
+    """Ask who answers at an address; "Scheduler", "Worker" or "Nanny" comes back."""
     secrets = distributed.Security().get_connection_args("client")
     async with distributed.rpc(address, timeout=_ANSWER_SECONDS, connection_args=secrets) as other:
         return str((await asyncio.wait_for(other.identity(), _ANSWER_SECONDS))["type"])
 
 
 def _threads(client: Any, address: str, patience: float) -> int:
-    """How many blocks can run at a time; waits for the first worker."""
+    """Wait for the first worker; how many blocks can run at a time comes back."""
     if not client.nthreads():
         logger.warning("no workers at %s yet: waiting for the first one, %g seconds at most", address, patience)
         try:

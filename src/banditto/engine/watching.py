@@ -17,7 +17,17 @@ from banditto.problems.environment import Environment
 
 @dataclass(frozen=True, kw_only=True)
 class PairView:
-    """The arms of both sides of a pair at some rounds, and the digests of the whole sequences."""
+    """The arms of both sides of a pair at some rounds, and the digests of the whole sequences.
+
+    Attributes:
+        policy: the policy's name.
+        horizon: pulls in one execution.
+        arms: how many arms there are, or how many actions were pulled from an infinite set.
+        rounds: the rounds that were looked at, counted from 0.
+        first: the first side's arm in each of them.
+        second: the second side's arm in each of them.
+        digests: sha256 of the whole sequence of each side.
+    """
 
     policy: str
     horizon: int
@@ -43,7 +53,19 @@ def watch_pair(
     horizon: int | None = None,
     points: int = 1200,
 ) -> PairView:
-    """Look at pair number `pair` of the run that `certify` would make with the same arguments, at log-spaced rounds.
+    """Look at one pair of the run that `certify` would make; both sides' arms come back, at log-spaced rounds.
+
+    Args:
+        policy: what is played: a replicable policy, a baseline, or one of your own.
+        environment: the arms and their rewards.
+        pair: the number of the pair, from 0.
+        seed: the seed of the coins, which both sides share.
+        noise_seed: the seed of the rewards, which they do not share; it follows from `seed` by default.
+        horizon: pulls in one execution, for a policy that has no horizon of its own.
+        points: at how many rounds to look, at most; they are closer together at the beginning.
+
+    Returns:
+        `rounds`, the arms of the `first` and the `second` side there, and `same`: whether all pulls are the same.
 
     Examples:
         >>> from banditto import Bernoulli, CertifiedElimination

@@ -35,29 +35,43 @@ class ReproductionContent(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class Reproduction:
-    """What was found for each claim."""
+    """The paper's claims beside what was measured: a row for each, with a verdict.
+
+    Made by `reproduce`; docs/reproduce.md describes the claims and their rules.
+
+    Attributes:
+        rows: what was found for each claim: `claim`, `measured`, `verdict`, `explanation`, `seconds`.
+        quick: whether this is the quick version.
+        interrupted: whether Ctrl-C ended it early; claims that were not finished have no row.
+
+    Examples:
+        >>> from banditto import reproduce
+        >>> found = reproduce(quick=True, only="proposition-2-radius")
+        >>> found.summary(), found.unexplained
+        ('1 claims: 1 agree, 0 disagree, 0 not testable', ())
+    """
 
     rows: tuple[Row, ...]
     quick: bool
     interrupted: bool = False
 
     def count(self, verdict: Verdict) -> int:
-        """How many rows have this verdict."""
+        """Count the rows with this verdict."""
         return sum(row.verdict == verdict for row in self.rows)
 
     def summary(self) -> str:
-        """One line."""
+        """Return one line: how many claims there are, and how many have each verdict."""
         names: tuple[Verdict, ...] = ("agrees", "disagrees", "not testable")
         words = {"agrees": "agree", "disagrees": "disagree", "not testable": "not testable"}
         return f"{len(self.rows)} claims: " + ", ".join(f"{self.count(name)} {words[name]}" for name in names)
 
     @property
     def unexplained(self) -> tuple[Row, ...]:
-        """Those that disagree for no known reason."""
+        """The rows that disagree for no known reason."""
         return tuple(row for row in self.rows if row.verdict == "disagrees" and not row.claim.reason)
 
     def table(self) -> str:
-        """A line per claim, and under it the reasons of those that disagree."""
+        """Return a table in plain text, with a line for each claim, and the reasons of those that disagree."""
         text = text_table(HEADER, [cells(row) for row in self.rows])
         others = [f"{row.claim.name}: {row.explanation}" for row in self.rows if row.verdict != "agrees"]
         return "\n".join([text, "", self.summary(), *([""] if others else []), *others])
@@ -76,7 +90,7 @@ class Reproduction:
 
 
 def cells(row: Row) -> tuple[str, ...]:
-    """A row as text."""
+    """Write a row of the table under `HEADER`, cell by cell."""
     rule = row.claim.rule
     if isinstance(rule, Untestable) or row.measured is None:
         found = ("", "", "", "")
@@ -88,7 +102,7 @@ def cells(row: Row) -> tuple[str, ...]:
 
 
 def expected_seconds(claims: Sequence[Claim], quick: bool, jobs: int) -> float:
-    """About how long it will take."""
+    """Estimate for how many seconds these claims will be measured."""
     each = [claim.seconds[0 if quick else 1] for claim in claims if claim.measure is not None]
     return max(sum(each) / jobs, max(each, default=0.0))
 
@@ -101,12 +115,27 @@ def reproduce(
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> Reproduction:
-    """Measure the paper's claims.
+    """Measure the paper's claims; what theory predicts and what was measured come back side by side.
 
-    Every theorem, lemma and remark of *Replicable Bandits* is one row or several: what theory predicts, what was
-    measured, and whether they agree. Coins and noise are fixed, so that two calls give the same figures; times, which
-    some claims are about, differ. `quick` takes a few minutes of one core; `only` names a claim or a group of claims.
-    After Ctrl-C the claims that were finished are there.
+    Every theorem, lemma and remark of *Replicable Bandits* is one row or several. Coins and noise are fixed: two calls
+    give the same figures; times, which some claims are about, differ. After Ctrl-C the claims that were finished come
+    back.
+
+    Args:
+        quick: whether to measure less: a few minutes of one core in all.
+        only: the name of a claim or of a group of claims, such as `theorem-4`; all by default.
+        jobs: how many processes to start.
+        executor: an executor of yours to use instead of processes, such as that of `cluster`.
+        progress: called with "claims", the number of claims that are done, and how many there are.
+
+    Raises:
+        InvalidArgument: an argument is not allowed; for `only` the error lists the names.
+        WorkerError: a process could not be started, or died.
+
+    Examples:
+        >>> found = reproduce(quick=True, only="proposition-2-radius")
+        >>> [(row.claim.name, row.verdict) for row in found.rows]
+        [('proposition-2-radius', 'agrees')]
     """
     claims = chosen(only)
     jobs = integer(jobs, "jobs", 1, MOST_JOBS)
@@ -129,7 +158,7 @@ def reproduce(
 
 
 def _measured(claims: Sequence[Claim], effort: Effort, workers: Executor | None) -> Iterator[Timed]:
-    """Each claim's measurement as it comes."""
+    """Yield each claim's measurement as it comes."""
     if workers is None:
         for claim in claims:
             yield measure(claim.name, effort)
@@ -146,7 +175,7 @@ def _measured(claims: Sequence[Claim], effort: Effort, workers: Executor | None)
 
 
 def measure(name: str, effort: Effort) -> Timed:
-    """One claim; this is what a worker is sent."""
+    """Measure one claim; its name, the measurement and the seconds come back. This is what a worker is sent."""
     claim = claim_of(name)
     assert claim.measure is not None
     began = time.perf_counter()

@@ -27,7 +27,7 @@ Feasible = Callable[[float], bool]
 
 
 def smallest(feasible: Feasible, low: float, high: float, finest: float = FINEST) -> float | None:
-    """The smallest value from `low` to `high` that is feasible, up to a factor; None if nothing is found.
+    """Find the smallest value from `low` to `high` that is feasible, up to a factor; None if nothing is found.
 
     Where not even `high` is, somewhere below it may be: then up a ladder.
     """
@@ -39,7 +39,7 @@ def smallest(feasible: Feasible, low: float, high: float, finest: float = FINEST
 
 
 def first_on_ladder(feasible: Feasible, low: float, high: float, step: float, finest: float = FINEST) -> float | None:
-    """The same where a yes may be followed by a no: up a ladder to the first yes, then down towards the no below."""
+    """Find it where a yes may be followed by a no: up a ladder to the first yes, then down towards the no below."""
     before, value = None, low
     while not feasible(value):
         if value >= high:
@@ -49,7 +49,7 @@ def first_on_ladder(feasible: Feasible, low: float, high: float, step: float, fi
 
 
 def near(feasible: Feasible, guess: float, low: float, high: float, step: float, finest: float) -> float | None:
-    """The smallest feasible value where it is known about: down from the guess to a no, or up from it to a yes."""
+    """Find it where it is known about: down from the guess to a no, or up from it to a yes; None if there is none."""
     if not feasible(guess):
         return first_on_ladder(feasible, guess, high, step, finest)
     yes = guess
@@ -69,13 +69,13 @@ def _between(feasible: Feasible, no: float, yes: float, finest: float) -> float:
 
 
 def offered(value: float) -> str:
-    """Three digits, rounded up: what is offered must be enough."""
+    """Write three digits, rounded up: what is offered must be enough."""
     unit = 10.0 ** (math.floor(math.log10(value)) - 2)
     return f"{math.ceil(value * (1.0 + 1e-6) / unit) * unit:.3g}"
 
 
 def rounded_up(value: float, digits: int = 4) -> int:
-    """The next integer with so many digits that are not zero."""
+    """Return the next integer with so many digits that are not zero."""
     unit = 10 ** max(0, len(str(math.ceil(value))) - digits)
     return int(-(-math.ceil(value) // unit) * unit)
 
@@ -99,7 +99,7 @@ class Open(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """Gap, rho and horizon of a plan."""
+    """Gap, rho and horizon of a plan, with nothing left open."""
 
     gap: float
     rho: float
@@ -107,7 +107,7 @@ class Settled(NamedTuple):
 
 
 class Played(NamedTuple):
-    """A policy, and how it did."""
+    """A policy, and how its rehearsal went."""
 
     policy: Policy[Any]
     rehearsal: Rehearsal
@@ -124,7 +124,7 @@ class Planner:
         self._last_gap: float | None = None
 
     def settled(self, numbers: Open) -> Settled:
-        """The numbers with nothing open; where that cannot be, an error that says what could be."""
+        """Solve for what is open; all three numbers come back, or an error says what would be possible."""
         gap, rho, horizon, regret = numbers
         if regret is not None:
             return self._within(numbers, regret)
@@ -149,7 +149,7 @@ class Planner:
     # -- one number is open -------------------------------------------------------------------------------------
 
     def horizon(self, gap: float, rho: float, finest: float = COARSE) -> int | None:
-        """The shortest horizon."""
+        """Find the shortest feasible horizon, to four digits; None if there is none."""
         blank = self.question.blank()
         shortest = max(SHORTEST_HORIZON, len(blank.means), int((blank.rewards.sigma / gap) ** 2))
         low, guess = min(shortest, LONGEST_HORIZON), self.question.likely_horizon(gap, rho)
@@ -164,12 +164,12 @@ class Planner:
         return None if found is None else rounded_up(found)
 
     def rho(self, gap: float, horizon: int, finest: float = COARSE) -> float | None:
-        """The smallest rho, to six digits."""
+        """Find the smallest feasible rho, to six digits; None if there is none."""
         found = smallest(lambda rho: self.feasible(gap, _digits(rho), horizon), LEAST_RHO, LARGEST_RHO, finest)
         return None if found is None else _digits(found)
 
     def gap(self, rho: float, horizon: int, finest: float = COARSE) -> float | None:
-        """The narrowest gap, to six digits."""
+        """Find the narrowest feasible gap, to six digits; None if there is none."""
         low, high = NARROWEST * self.widest, self.widest
 
         def feasible(gap: float) -> bool:
@@ -183,7 +183,7 @@ class Planner:
         return None if found is None else _digits(found)
 
     def feasible(self, gap: float, rho: float, horizon: int) -> bool:
-        """Whether the promise is kept, with little doubt."""
+        """Say whether a plan with these numbers keeps the promise, with little doubt."""
         played = self.best(Settled(gap, rho, horizon))
         return played is not None and self._kept(played.rehearsal)
 
@@ -193,7 +193,7 @@ class Planner:
         return lower_limit(kept, executions, _DOUBT) >= self.question.resolve
 
     def best(self, numbers: Settled) -> Played | None:
-        """A policy for these numbers, played on the plan's instance: the first that keeps the promise, if any does.
+        """Play policies for these numbers on the plan's instance; the first that keeps the promise, if any, comes back.
 
         None where there is no policy for these numbers.
         """
@@ -216,13 +216,13 @@ class Planner:
         return self._known[numbers]
 
     def played(self, policy: Any, instance: Environment, gap: float) -> Rehearsal:
-        """Any policy on an instance."""
+        """Rehearse any policy on an instance, with the plan's effort and seed."""
         return rehearse(policy, instance, gap, self.effort.executions, self.seed)
 
     # -- two numbers are open, and there is a budget of regret ----------------------------------------------------
 
     def _within(self, numbers: Open, budget: float) -> Settled:
-        """The smallest rho, or if that is given the narrowest gap, at which the plan's regret is within the budget."""
+        """Find the smallest rho, or if that is given the narrowest gap, at which the regret is within the budget."""
         gap, rho, horizon, _ = numbers
 
         @cache
@@ -291,7 +291,7 @@ class Planner:
 
 
 def _digits(value: float) -> float:
-    """Six digits: nobody wants to publish more. What was given stays as it is."""
+    """Round to six digits: nobody wants to publish more. What was given stays as it is."""
     return float(f"{value:.6g}")
 
 
@@ -307,7 +307,7 @@ class PlanEffort(NamedTuple):
 
 
 def effort_for(question: Question) -> PlanEffort:
-    """More for what is quick: constants that are searched for and designs take their time."""
+    """Choose the effort: more for what is quick; constants that are searched for and designs take their time."""
     blank = question.blank()
     fewest = math.ceil(_FAILURES / (1.0 - question.resolve))  # else luck would decide
     if isinstance(blank, LinearEnvironment):

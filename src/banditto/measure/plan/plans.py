@@ -53,10 +53,27 @@ def plan(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> TrialPlan:
-    """Solve for the one of gap, rho and horizon that is left out, and say what the experiment will cost.
+    """Solve for the one of gap, rho and horizon that is left out; a plan comes back that says what it will cost.
 
-    With `regret`, the most that may be lost in expectation, leave out two of the three. `policy` is a name such as
-    `random-threshold:paper`; the default is the house policy. Linear problems have `actions` instead of `arms`.
+    A plan promises that, with probability `resolve`, every arm that is `gap` worse than the best is dropped before the
+    share `by` of the horizon is spent. Rehearsals measure that; docs/cost.md says how.
+
+    Args:
+        arms: how many arms there are; linear problems have `actions` instead.
+        gap: by how much the best arm leads every other, in units of the rewards.
+        rho: the largest probability that two runs differ.
+        horizon: how many pulls there are.
+        regret: the most that may be lost in expectation; with it, leave out two of gap, rho and horizon.
+        policy: a name such as `random-threshold:paper`; by default the house policy for the problem.
+        actions: a list of feature vectors or an action set, for a linear problem.
+        environment: the kind of rewards: `bernoulli` or `gaussian:SIGMA`.
+        resolve: the probability with which the promise is to be kept, at most 0.999.
+        by: the share of the horizon before whose end it is to be kept.
+        seed: the seed of the rehearsals, and of the protocol.
+        progress: called with a line about what is being done.
+
+    Raises:
+        InvalidArgument: an argument is not allowed, or no plan keeps the promise; the error says what could be.
 
     Examples:
         >>> found = plan(arms=2, gap=0.4, rho=0.5)
@@ -71,7 +88,7 @@ def plan(
 
 
 def asked(policy: str | None, arms: int | None, actions: Any, environment: str, resolve: float, by: float) -> Question:
-    """What a plan is about, checked."""
+    """Check what a plan is about; the question comes back."""
     question = Question(
         policy=policy or (AIMED if actions is None else AIMED_LINEAR),
         arms=arms,
@@ -115,7 +132,7 @@ def _checked(
 
 
 def answered(planner: Planner, numbers: Settled) -> TrialPlan:
-    """The whole answer: what the plan will do and cost, and what others would."""
+    """Make the whole answer: what the plan will do and cost, and what others would."""
     question, (gap, rho, horizon) = planner.question, numbers
     planner.tell("the answer")
     played, instance = planner.best(numbers), question.instance(gap)
@@ -144,7 +161,7 @@ def answered(planner: Planner, numbers: Settled) -> TrialPlan:
 
 
 def _others_regret(planner: Planner, spec: str | None, numbers: Settled, instance: Environment) -> float | None:
-    """Expected regret of another policy on the same instance; None if it cannot be made for it."""
+    """Measure the expected regret of another policy on the same instance; None if it cannot be made for it."""
     if spec is None:
         return None
     planner.tell(f"the same with {spec}")
@@ -156,7 +173,7 @@ def _others_regret(planner: Planner, spec: str | None, numbers: Settled, instanc
 
 
 def _papers_horizon(planner: Planner, numbers: Settled) -> int | None:
-    """The shortest horizon, about, at which the paper's constants would keep the same promise."""
+    """Find about the shortest horizon at which the paper's constants keep the same promise; None without one."""
     question = replace(planner.question, policy=planner.question.papers)
     if question.policy == planner.question.policy:  # it is the plan
         return None
@@ -167,7 +184,7 @@ def _papers_horizon(planner: Planner, numbers: Settled) -> int | None:
 
 
 def _regret(rehearsal: Rehearsal) -> Regret:
-    """Mean, and an interval that holds 95% of all runs and, with four standard errors to spare, the mean."""
+    """Return the mean, and an interval that holds 95% of runs and, with four standard errors to spare, the mean."""
     regrets = rehearsal.regrets
     mean = float(regrets.mean())
     reach = 4.0 * float(regrets.std(ddof=1)) / float(np.sqrt(regrets.size))

@@ -53,7 +53,7 @@ class Question:
         return lookup(self.policy.partition(":")[0], policies.REGISTRY, "policy")
 
     def blank(self) -> Environment:
-        """Rewards of this kind, with nothing to tell apart."""
+        """Make an environment with rewards of this kind, and nothing to tell apart."""
         return blank_environment(self.environment, self.arms, self.actions)
 
     @property
@@ -65,7 +65,7 @@ class Question:
         return 0.98 if blank.rewards.kind == "bounded" else 20.0 * blank.rewards.sigma
 
     def instance(self, gap: float) -> Environment:
-        """The environment in which the best arm leads all others by exactly `gap`, or by at least that."""
+        """Make the environment in which the best arm leads all others by exactly `gap`, or by at least that."""
         blank = self.blank()
         if isinstance(blank, LinearEnvironment):
             return self._space(blank).leading_by(gap)
@@ -77,7 +77,7 @@ class Question:
         return LinearSpace(blank.actions, blank.rewards, usual_centre(blank.rewards), ())
 
     def candidates(self, *, gap: float, rho: float, horizon: int) -> Iterator[Policy[Any]]:
-        """The policy for these numbers, and for CertifiedLinear also the plan that it did not choose."""
+        """Yield the policy for these numbers, and for CertifiedLinear also the method that it did not choose."""
         first: Any = self.made(gap=gap, rho=rho, horizon=horizon)
         yield first
         if self.policy == AIMED_LINEAR and self.blank().means:
@@ -85,14 +85,14 @@ class Question:
                 yield replace(first, inner=None, method="lattice" if first.method == "thresholds" else "thresholds")
 
     def made(self, *, gap: float, rho: float, horizon: int) -> Policy[Any]:
-        """The policy for these numbers."""
+        """Make the policy for these numbers; one that is not replicable is refused."""
         made = self.other(self.policy, gap=gap, rho=rho, horizon=horizon)
         if not isinstance(made, Policy):
             raise InvalidArgument("policy", self.policy, "a replicable policy: " + ", ".join(policies.REGISTRY))
         return made
 
     def other(self, spec: str, *, gap: float, rho: float, horizon: int) -> AnyPolicy:
-        """Another policy for the same problem."""
+        """Make another policy, by its name, for the same problem and these numbers."""
         blank = self.blank()
         with without_warnings():  # whether it is long enough is what we are asking
             if spec == AIMED:
@@ -105,7 +105,7 @@ class Question:
             return build_policy(spec, arms=arms, horizon=horizon, rho=rho, environment=blank, gap=lead)
 
     def likely_horizon(self, gap: float, rho: float) -> float | None:
-        """About the shortest horizon, where constants are aimed and say what they will spend."""
+        """Estimate the shortest horizon, where constants are aimed and say what they will spend; None elsewhere."""
         if self.policy != AIMED:
             return None
         length = 1e6

@@ -30,12 +30,12 @@ class Rehearsal(NamedTuple):
     horizon: int
 
     def resolved(self, share: float) -> float:
-        """How often all those arms were dropped before this share of the horizon was spent."""
+        """Return the share of executions that dropped all those arms before this share of the horizon was spent."""
         return float(np.mean(self.decided <= share * self.horizon))
 
 
 def rehearse(policy: BatchedPolicy[Any], environment: Environment, gap: float, executions: int, seed: int) -> Rehearsal:
-    """Play that many executions, each with coins and noise of its own; the same ones for the same seed."""
+    """Play so many executions, each with coins and noise of its own; their regrets and decisions come back."""
     player = player_of(run_of(policy, environment, seed=seed, noise_seed=None, horizon=None))
     noise_seed = address_key("banditto/plan/1", seed)
     parts = []
@@ -47,7 +47,7 @@ def rehearse(policy: BatchedPolicy[Any], environment: Environment, gap: float, e
 
 
 def _followed(execution: Followed, gap: float, count: int) -> tuple[FloatArray, FloatArray]:
-    """Play executions to the end; what each lost, and when it was decided."""
+    """Play executions to the end; what each lost comes back, and when it was decided."""
     clock = _Clock(count)
     for pulls, losses in execution.batches():
         bad = losses >= gap * (1.0 - _ROUNDING)
@@ -63,6 +63,6 @@ class _Clock:
         self.decided: FloatArray = np.zeros(count)
 
     def tick(self, pulls: FloatArray | Any, bad: BoolArray) -> None:
-        """One batch."""
+        """Add a batch: its pulls, and which executions pulled a bad arm in it."""
         self.spent = self.spent + pulls
         self.decided = np.where(bad, self.spent, self.decided)

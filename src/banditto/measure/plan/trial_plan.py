@@ -70,10 +70,34 @@ class PlanContent(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class TrialPlan:
-    """An experiment before it begins.
+    """An experiment before it begins: its policy, its numbers, and what it will cost.
 
-    `regret` is its expected pseudo-regret on `instance`, with an interval that holds 95% of all runs and the mean.
-    `exploration_pulls` is the mean number of pulls after which no arm that is `gap` worse is pulled again.
+    Made by `plan`.
+
+    Attributes:
+        question: what was asked for: the policy by name, the arms or actions, the rewards and the promise.
+        policy: the policy to run, with its constants.
+        constants: which constants it has, such as "certified" or "paper".
+        gap: by how much the best arm leads every other.
+        rho: the largest probability that two runs differ.
+        horizon: how many pulls there are.
+        instance: the environment on which the plan was rehearsed.
+        resolved: the share of rehearsals that kept the promise.
+        regret: expected pseudo-regret on `instance`, with an interval that holds 95% of all runs and the mean.
+        exploration_pulls: the mean number of pulls after which no arm that is `gap` worse is pulled again.
+        bound: on the probability that two runs differ, proved; None without a proof that gives rho.
+        paper_regret: expected regret of the paper's algorithm with the paper's constants; None if it cannot be made.
+        paper_horizon: about the shortest horizon at which that algorithm keeps the promise; None if not looked for.
+        ordinary_regret: expected regret of a policy in batches that is not replicable; None if there is none.
+        executions: how many executions a rehearsal had.
+        seed: the seed of the rehearsals, and of the protocol.
+        protocol: what to run the experiment by, here and in a second lab.
+
+    Examples:
+        >>> from banditto import plan
+        >>> found = plan(arms=2, gap=0.5, rho=0.3, policy="explore-then-commit")
+        >>> found.resolved >= 0.95, found.regret.mean < found.paper_regret, found.bound <= 0.3
+        (True, True, True)
     """
 
     question: Question
@@ -144,7 +168,7 @@ class TrialPlan:
         }
 
     def rows(self) -> list[tuple[str, str]]:
-        """What a reader wants to know, label by label."""
+        """Return what a reader wants to know, as pairs of a label and its text."""
         name = self.policy.name if self.constants is None else f"{self.policy.name}, {self.constants} constants"
         low, high = self.regret.interval
         lowest = " (plans go no lower)" if self.rho <= LEAST_RHO else ""
@@ -181,7 +205,7 @@ class TrialPlan:
         return f"; it would keep this promise from {self.paper_horizon:,} pulls on"
 
     def table(self) -> str:
-        """The rows, and below them the batches, as plain text."""
+        """Return the rows, and below them the batches, as tables in plain text."""
         described = self.policy.describe()
         return f"{text_table(('plan', ''), self.rows())}\n\n{text_table(described.header, described.rows)}"
 
@@ -216,7 +240,7 @@ class CurvePoint(NamedTuple):
 
 
 def policies_for(question: Question) -> list[str]:
-    """Every replicable policy that the problem allows, and the paper's constants for comparison."""
+    """List every replicable policy that the problem allows, and the paper's constants for comparison."""
     blank = question.blank()
     linear = isinstance(blank, LinearEnvironment)
     names = [
@@ -236,7 +260,7 @@ def price_curves(
     seed: int = 0,
     progress: CurveProgress | None = None,
 ) -> list[CurvePoint]:
-    """One point for each policy and rho; those for which no horizon is long enough are left out."""
+    """Plan for each policy and rho; a point for each comes back, but for those for which no horizon is long enough."""
     names, tell = policies_for(question), progress or (lambda name, done, total: None)
 
     points = []
