@@ -80,7 +80,13 @@ class Assignment(NamedTuple):
 
 @dataclass(frozen=True)
 class Answer:
-    """Holds the tickets that were handed out; or none, and why."""
+    """What `Experiment.ask` gives: the tickets that were handed out; or none, and why. It can be iterated over.
+
+    Attributes:
+        tickets: `id`, `arm`, `arm_name` and `batch` of each.
+        state: "issued", or why there is none: "waiting", "finished" or "stopped".
+        reason: why there is none, in words.
+    """
 
     tickets: tuple[Assignment, ...]
     state: AskState
@@ -96,7 +102,7 @@ class Answer:
         return self.tickets[place]
 
     def to_dict(self) -> AnswerContent:
-        """Give the content as plain data."""
+        """Return plain data with the names of the attributes."""
         return {
             "tickets": [
                 {"id": ticket.id, "arm": ticket.arm, "arm_name": ticket.arm_name, "batch": ticket.batch}
@@ -117,7 +123,7 @@ class Pending(NamedTuple):
     issued: str  # UTC, ISO 8601
 
     def to_dict(self) -> PendingContent:
-        """Plain data."""
+        """Return plain data with the names of the fields."""
         return {
             "id": self.id,
             "arm": self.arm,
@@ -146,7 +152,7 @@ class ExperimentStatus:
     registered: str  # when; UTC, ISO 8601
 
     def to_dict(self) -> StatusContent:
-        """Give the content as plain data."""
+        """Return plain data with the names of the attributes."""
         return {
             "name": self.name,
             "state": self.state,

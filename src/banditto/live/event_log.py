@@ -40,7 +40,7 @@ _KEYS = {
 
 
 class Event(NamedTuple):
-    """One line of the log."""
+    """One line of the log, with the hash that chains it to the one before."""
 
     number: int  # from 1
     kind: str
@@ -50,7 +50,7 @@ class Event(NamedTuple):
 
     @property
     def content(self) -> dict[str, Any]:
-        """The body, parsed."""
+        """The body, parsed from JSON."""
         parsed: dict[str, Any] = json.loads(self.body)
         return parsed
 
@@ -69,7 +69,7 @@ def following(previous: str, number: int, kind: Kind, time: str, content: Mappin
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """What was decided after a batch."""
+    """What was decided after a batch, and on which counts and totals."""
 
     batch: int
     counts: tuple[int, ...]

@@ -47,7 +47,24 @@ class Bookmark(NamedTuple):
 class Experiment(AbstractContextManager["Experiment"]):
     """Runs a policy live: `ask` hands out arms, `tell` takes rewards. Any number of processes may open the same one.
 
-    Make one with `create`, or find it again with `open`; use it in a `with` statement, or `close` it.
+    Make one with `create`, or find it again with `open`; use it in a `with` statement, or `close` it. Every step is one
+    transaction: it is done whole or not at all, and doing it again changes nothing.
+
+    Attributes:
+        name: the experiment's name in its store.
+        registration: the protocol, the names of the arms, and what rewards may be.
+
+    Examples:
+        >>> from tempfile import TemporaryDirectory
+        >>> from banditto import ExploreThenCommit
+        >>> protocol = ExploreThenCommit(arms=2, horizon=10**4, rho=0.5, gap=0.5).protocol(seed=1)
+        >>> with TemporaryDirectory() as folder:
+        ...     with Experiment.open(f"sqlite:///{folder}/trial.db", "cta", protocol) as trial:
+        ...         answer = trial.ask(12)  # the whole first batch: six pulls of each arm
+        ...         told = trial.tell_many((ticket.id, 1.0 if ticket.arm == 1 else 0.0) for ticket in answer)
+        ...         status = trial.status()
+        >>> set(told), status.batch, status.spent, status.plan
+        ({'recorded'}, 2, 12, {'1': 9988})
     """
 
     def __init__(self, store: Store, name: str, registration: Registration) -> None:
@@ -66,6 +83,10 @@ class Experiment(AbstractContextManager["Experiment"]):
             url: the store, sqlite:///FILE or postgresql://USER@HOST/DATABASE; tables are made where there are none.
             name: 1 to 100 letters, digits, hyphens, dots and underscores; new in this store.
             registration: the protocol, the names of the arms, and what rewards may be.
+
+        Raises:
+            ConflictError: the name is taken.
+            StoreError: the store cannot be reached, or is of another kind.
         """
         name = checked_name(name)
         store = Store(url)
@@ -88,6 +109,11 @@ class Experiment(AbstractContextManager["Experiment"]):
             url: the store, sqlite:///FILE or postgresql://USER@HOST/DATABASE.
             name: the experiment.
             protocol: what the experiment must have been registered with; None takes whatever is there.
+
+        Raises:
+            ConflictError: the experiment has another protocol, or this version cannot go on with it.
+            NoStore: there is no store at the URL, and no protocol to begin with.
+            StoreError: the store cannot be reached, or is of another kind.
         """
         name = checked_name(name)
         wanted = registered(protocol) if isinstance(protocol, Protocol) else protocol
@@ -121,7 +147,7 @@ class Experiment(AbstractContextManager["Experiment"]):
             return cls.open(url, name, protocol)
 
     def close(self) -> None:
-        """Give the connection back."""
+        """Give the connection back to the store; the experiment goes on there, and can be opened again."""
         self._store.close()
 
     def __exit__(
@@ -148,6 +174,10 @@ class Experiment(AbstractContextManager["Experiment"]):
         Args:
             ticket: the id of the ticket.
             reward: a number in the declared range. The same value again changes nothing, another one is a conflict.
+
+        Raises:
+            InvalidArgument: there is no such ticket, or the reward is outside the range.
+            ConflictError: the ticket has another reward already.
         """
         return self.tell_many([(ticket, reward)])[0]
 
@@ -156,6 +186,10 @@ class Experiment(AbstractContextManager["Experiment"]):
 
         Args:
             rewards: pairs of a ticket's id and its reward.
+
+        Raises:
+            InvalidArgument: there is no such ticket, or a reward is outside the range; nothing is recorded.
+            ConflictError: a ticket has another reward already; nothing is recorded.
         """
         pairs = [(ticket, self.registration.rewards.checked(reward)) for ticket, reward in rewards]
         return self._write(lambda transaction: transaction.tell(pairs)) if pairs else []
@@ -166,6 +200,10 @@ class Experiment(AbstractContextManager["Experiment"]):
         Args:
             batch: the number of the batch, from 1.
             totals: (count, total) for each arm that was planned, by its name or number.
+
+        Raises:
+            InvalidArgument: another batch is being played, or these are not the counts that were planned.
+            ConflictError: the batch has tickets, or was decided with other totals; or the experiment is over.
         """
         batch = integer(batch, "batch", 1, 10**6)
         return self._write(lambda transaction: transaction.tell_totals(batch, totals))
@@ -177,13 +215,18 @@ class Experiment(AbstractContextManager["Experiment"]):
             ticket: the id of the ticket.
             reward: the right reward; who reads the log sees both.
             reason: why, in words that stand in the log.
+
+        Raises:
+            ConflictError: the batch is decided, or the ticket has no reward that counts.
         """
         value = self.registration.rewards.checked(reward)
         why = checked_text(reason, "reason", LONGEST_TEXT)
         return self._write(lambda transaction: transaction.correct(ticket, value, why))
 
     def missing(self, ticket: str, reason: str) -> Changed:
-        """Say that a reward will not come: its slot is handed out again, so that the plan is kept exactly.
+        """Say that a reward will not come; "recorded" or "repeated" comes back.
+
+        The ticket's slot is handed out again, so that the plan is kept exactly.
 
         Args:
             ticket: the id of the ticket.
@@ -193,7 +236,9 @@ class Experiment(AbstractContextManager["Experiment"]):
         return self._write(lambda transaction: transaction.missing(ticket, why))
 
     def stop(self, reason: str) -> Changed:
-        """End the experiment before its horizon. Rewards of tickets that are out are still recorded.
+        """End the experiment before its horizon; "recorded" or "repeated" comes back.
+
+        Rewards of tickets that are out are still recorded.
 
         Args:
             reason: why, in words that stand in the log.

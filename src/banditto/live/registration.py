@@ -58,7 +58,7 @@ class RewardRange:
 
     @property
     def bounded(self) -> bool:
-        """Whether the range has ends."""
+        """Whether the range has ends, which both are finite then."""
         return math.isfinite(self.low)
 
     def checked(self, reward: object) -> float:
@@ -108,8 +108,25 @@ class RewardRange:
 class Registration:
     """A protocol for real arms: their names in order, and what rewards may be.
 
-    The name of an experiment and the place where it is stored are no part of it: two labs that run one registration
-    have the same digest.
+    Make one with `of`, which has defaults. The name of an experiment and the place where it is stored are no part of
+    it: two labs that run one registration have the same digest.
+
+    Args:
+        protocol: the policy with its constants, its problem and its seed.
+        arm_names: a name for each arm, in order; all different.
+        rewards: the `low` and the `high` end of what a reward may be.
+
+    Raises:
+        InvalidArgument: there are more or fewer names than arms, or two are the same.
+
+    Examples:
+        >>> from banditto import ExploreThenCommit
+        >>> protocol = ExploreThenCommit(arms=2, horizon=10**4, rho=0.5, gap=0.5).protocol(seed=1)
+        >>> registration = Registration.of(protocol, ["old", "new"], rewards=(0, 5))
+        >>> registration.arm_names, registration.rewards.high
+        (('old', 'new'), 5.0)
+        >>> Registration.from_json(registration.to_json()).digest == registration.digest
+        True
     """
 
     protocol: Protocol
@@ -148,7 +165,7 @@ class Registration:
 
     @cached_property  # every step compares it with the store's
     def digest(self) -> str:
-        """sha256 of the canonical JSON, in hexadecimal."""
+        """The sha256 of the canonical JSON, in hexadecimal."""
         return sha256_of(self.to_json())
 
     def policy(self) -> Policy[Any]:
@@ -169,7 +186,12 @@ class Registration:
         return rewards_of(policy_of(self.protocol)).kind == "bounded"
 
     def total(self, exact: Fraction, count: int) -> float:
-        """Turn the exact total of `count` rewards into the policy's units; what comes back was rounded once."""
+        """Turn the exact total of `count` rewards into the policy's units; what comes back was rounded once.
+
+        Args:
+            exact: the sum of the rewards, as they were told.
+            count: how many rewards it is the sum of.
+        """
         try:
             return self.rewards.scaled(exact, count) if self.scales else float(exact)
         except OverflowError:
@@ -189,7 +211,11 @@ class Registration:
 
     @classmethod
     def from_json(cls, text: str) -> Registration:
-        """Read what `to_json` wrote; the same registration comes back."""
+        """Read what `to_json` wrote; the same registration comes back.
+
+        Args:
+            text: canonical JSON.
+        """
         content = json.loads(text)
         if not isinstance(content, dict) or set(content) != _KEYS:
             raise InvalidArgument("registration", text, f"an object with {', '.join(sorted(_KEYS))}")

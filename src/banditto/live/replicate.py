@@ -80,16 +80,24 @@ class Side(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Divergence:
-    """The first batch after which two runs did different things."""
+    """The first batch after which two runs did different things.
+
+    Attributes:
+        batch: its number, from 1.
+        thresholds: what the policy says of this batch, such as low and high.
+        cuts: thresholds drawn from low to high by a coin of that name.
+        coins: the coins that the decision used; both runs saw the same.
+        sides: what each run saw: `means`, how far arms were `behind` the best, and the `next_pulls` that it decided.
+    """
 
     batch: int
-    thresholds: dict[str, Any]  # what the policy says of this batch, such as low and high
-    cuts: dict[str, float]  # thresholds drawn from low to high by a coin of that name
+    thresholds: dict[str, Any]
+    cuts: dict[str, float]
     coins: tuple[Toss, ...]
     sides: tuple[Side, Side]
 
     def to_dict(self) -> DivergenceContent:
-        """Give the content as plain data."""
+        """Return plain data with the names of the attributes."""
         return {
             "batch": self.batch,
             "thresholds": self.thresholds,
@@ -106,12 +114,20 @@ class Divergence:
 
 @dataclass(frozen=True, kw_only=True)
 class Replication:
-    """Whether two runs made the same decisions."""
+    """Two runs of one protocol side by side: whether they made the same decisions, and where they part.
+
+    Attributes:
+        digest: that of the registration, which both share.
+        runs: the names of the two experiments.
+        decisions: how many decisions each has taken.
+        compared: how many decisions were compared: those that both have taken, up to the first that differs.
+        divergence: the first decision that differs, and what caused it; None if there is none.
+    """
 
     digest: str
     runs: tuple[str, str]
     decisions: tuple[int, int]
-    compared: int  # decisions that both have taken
+    compared: int
     divergence: Divergence | None
 
     @property
@@ -120,7 +136,7 @@ class Replication:
         return self.divergence is None
 
     def to_dict(self) -> ReplicationContent:
-        """Give the content as plain data."""
+        """Return plain data with the names of the attributes, and `same`."""
         return {
             "digest": self.digest,
             "runs": list(self.runs),
@@ -151,6 +167,25 @@ def replicate(first: str, second: str, *, progress: Callable[[str, int, int], No
         first: a run as URL#NAME, such as sqlite:///trial.db#cta.
         second: another run of the same protocol.
         progress: called with the run, the number of its events that were read, and how many there are.
+
+    Raises:
+        InvalidArgument: a run is not there, or is not written as URL#NAME.
+        ConflictError: the runs have two protocols.
+        LogError: a log does not verify.
+        StoreError: a store cannot be reached, or is of another kind.
+
+    Examples:
+        >>> from tempfile import TemporaryDirectory
+        >>> from banditto import Experiment, ExploreThenCommit
+        >>> protocol = ExploreThenCommit(arms=2, horizon=10**4, rho=0.5, gap=0.5).protocol(seed=1)
+        >>> with TemporaryDirectory() as folder:
+        ...     url = f"sqlite:///{folder}/trial.db"
+        ...     for name, successes in (("here", 5.0), ("there", 4.0)):
+        ...         with Experiment.open(url, name, protocol) as trial:
+        ...             told = trial.tell_totals(1, {0: (6, 1.0), 1: (6, successes)})
+        ...     found = replicate(f"{url}#here", f"{url}#there")
+        >>> found.same, found.compared
+        (True, 1)
     """
     bars = [None if progress is None else partial(progress, f"run {number}") for number in (1, 2)]
     sides = [_read(number, address, bars[number - 1]) for number, address in enumerate((first, second), 1)]

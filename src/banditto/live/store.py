@@ -51,7 +51,7 @@ class Store(AbstractContextManager["Store"]):
         _STORES.add(self)
 
     def close(self) -> None:
-        """Give connections back."""
+        """Give all connections of this process back."""
         if self._process == os.getpid():
             self._engine.dispose()
 

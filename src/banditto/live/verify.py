@@ -32,23 +32,33 @@ class VerificationContent(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class Verification:
-    """What `verify` found."""
+    """What `verify` found in an experiment's log.
+
+    Attributes:
+        name: the experiment.
+        digest: that of its registration, as the store has it.
+        events: how many events the store says there are.
+        head: the hash of the last event, as the store has it.
+        problem: the first thing that is wrong, in words; None if everything follows.
+        event: the number of the first bad event; None if no event is bad.
+        decisions: what was decided after each batch, as far as the log follows.
+    """
 
     name: str
     digest: str
     events: int
     head: str
-    problem: str | None  # None: everything follows
-    event: int | None  # the first bad event
+    problem: str | None
+    event: int | None
     decisions: tuple[Decision, ...]
 
     @property
     def holds(self) -> bool:
-        """Whether the log verifies."""
+        """Whether the log verifies: everything in it follows."""
         return self.problem is None
 
     def to_dict(self) -> VerificationContent:
-        """Give the content as plain data; of the decisions, which stand in the log, their number."""
+        """Return plain data; `holds` is `verified`, and of the decisions, which stand in the log, it has the number."""
         return {
             "name": self.name,
             "digest": self.digest,
@@ -69,6 +79,21 @@ def verify(url: str, name: str, expect: str | None = None, *, progress: Progress
         name: the experiment.
         expect: the head that a receipt or an export gave; the log must still contain it.
         progress: called with the number of events that were read, and how many there are.
+
+    Raises:
+        InvalidArgument: there is no such experiment or store, or `expect` is no head.
+        StoreError: the store cannot be reached, or is of another kind.
+
+    Examples:
+        >>> from tempfile import TemporaryDirectory
+        >>> from banditto import Experiment, ExploreThenCommit
+        >>> protocol = ExploreThenCommit(arms=2, horizon=10**4, rho=0.5, gap=0.5).protocol(seed=1)
+        >>> with TemporaryDirectory() as folder:
+        ...     with Experiment.open(f"sqlite:///{folder}/trial.db", "cta", protocol) as trial:
+        ...         told = trial.tell_totals(1, {0: (6, 1.0), 1: (6, 5.0)})
+        ...     found = verify(f"sqlite:///{folder}/trial.db", "cta")
+        >>> found.holds, len(found.decisions), found.decisions[0].next_pulls
+        (True, 1, (0, 9988))
     """
     if expect is not None:
         given, expect = expect, expect.strip().lower() if isinstance(expect, str) else ""
