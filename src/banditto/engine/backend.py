@@ -25,40 +25,40 @@ class Machine(Protocol):
 
     @property
     def arrays(self) -> Any:
-        """The array module."""
+        """The module with the array standard's functions."""
 
     def start(self, policy: BatchedPolicy[Any], replicates: int) -> Any:
-        """The policy's state before the first batch, there."""
+        """Make the policy's state before the first batch, there."""
 
     def coins(self, seed: int, start: int, count: int) -> Coins:
-        """Coins that are looked up there."""
+        """Make coins that are looked up there."""
 
     def noise(self, seed: int, side: int, block: int) -> Noise:
-        """Noise that is drawn there."""
+        """Make noise that is drawn there."""
 
     def host(self, array: Any) -> Any:
-        """An array from there in NumPy's."""
+        """Copy an array from there into one of NumPy's."""
 
 
 class Host:
-    """This machine."""
+    """This machine, with NumPy's arrays."""
 
     arrays: ModuleType = np
 
     def start(self, policy: BatchedPolicy[Any], replicates: int) -> Any:
-        """As the policy makes it."""
+        """Make the policy's state before the first batch."""
         return policy.init(replicates)
 
     def coins(self, seed: int, start: int, count: int) -> Coins:
-        """Coins in NumPy arrays."""
+        """Make coins in NumPy arrays."""
         return Coins(seed, start, count)
 
     def noise(self, seed: int, side: int, block: int) -> Noise:
-        """Noise in NumPy arrays."""
+        """Make noise in NumPy arrays."""
         return Noise(seed, side, block)
 
     def host(self, array: Any) -> Any:
-        """As it is."""
+        """Return the array as it is: it is NumPy's already."""
         return array
 
 
@@ -66,7 +66,7 @@ HOST = Host()
 
 
 def machine_of(backend: Backend) -> Machine:
-    """The machine of a backend; CuPy is loaded only where it is used."""
+    """Return the machine of a backend; CuPy is loaded only where it is used."""
     if backend == "numpy":
         return HOST
     from banditto.engine.gpu import device

@@ -85,13 +85,13 @@ class Execution:
         return pseudo_regret(self.pulls, self._environment.means)
 
     def batches(self) -> Iterator[Batch]:
-        """Play to the end; each batch as it is played."""
+        """Play to the end; yield each batch as it is played."""
         losses = np.array(gaps(self._environment.means))[np.newaxis]
         while (plan := self.advance()) is not None:
             yield plan, losses
 
     def keep(self, rows: IntArray) -> None:
-        """Go on with these rows alone."""
+        """Go on with these replicates alone; the others are forgotten."""
         self._noise.only(rows, self.pulls.shape[0])
         self._coins = self._coins.only(rows)
         self.state, self.pulls = taken(self.state, rows), taken(self.pulls, rows)
@@ -142,7 +142,7 @@ class _Tally:
 
 
 def _common_pulls(plan: IntArray, other: IntArray) -> IntArray:
-    """How many pulls two plans (R, K) begin with in common, arms in ascending order; shape (R,)."""
+    """Count the pulls that two plans (R, K) begin with in common, arms in ascending order; shape (R,)."""
     xp = namespace(plan)
     first = xp.argmax(xp.astype(plan != other, xp.int64), axis=1)[:, None]  # the first arm that they pull unequally
     shared = xp.where(xp.arange(plan.shape[1]) <= first, xp.minimum(plan, other), 0)

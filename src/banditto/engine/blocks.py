@@ -48,7 +48,7 @@ def run_pairs(
     ledger: Ledger | None = None,
     settled: Callable[[PairCounts], bool] | None = None,
 ) -> Outcome:
-    """The first `pairs` pairs of a run, or as many as are in the ledger, if those are more.
+    """Play the first `pairs` pairs of a run, or as many as are in the ledger, if those are more; counts come back.
 
     Finished blocks go into the ledger, and those that are there are not played again. Once a block has `settled` the
     question, no other is counted: blocks are asked about in order, so the workers have no say in where a run ends.
@@ -92,7 +92,7 @@ def run_pairs(
 
 
 def _kept(share: Share, number: int, ledger: Ledger | None) -> PairCounts:
-    """A block's result, once it is on disk."""
+    """Wait for a block, and put it on disk; its result comes back."""
     block = share.result()
     if ledger is not None:
         ledger.append(number, block)

@@ -54,7 +54,7 @@ class _Call(NamedTuple):
 
 
 class _Task:
-    """Some calls on their way."""
+    """Calls that were sent to the cluster together, until their results are back."""
 
     def __init__(self, calls: list[_Call], handle: Any) -> None:
         self.calls, self.handle = calls, handle
@@ -229,7 +229,7 @@ class ClusterExecutor(Executor):
 
 
 def _translated(error: Exception) -> Exception:
-    """An error of the cluster as one of ours; what a call raised is left as it is."""
+    """Turn an error of the cluster into one of ours; what a call raised comes back as it is."""
     if isinstance(error, BandittoError):
         return error
     kind = type(error).__name__

@@ -38,7 +38,7 @@ class Device:
         register_namespace(cupy.ndarray, self.arrays)
 
     def start(self, policy: BatchedPolicy[Any], replicates: int) -> Any:
-        """Every replicate begins alike: one of them, seen as many."""
+        """Make the state before the first batch; every replicate begins alike: one of them, seen as many."""
 
         def repeated(array: Any) -> Any:
             return self.cupy.broadcast_to(self.cupy.asarray(array), (replicates, *array.shape[1:]))
@@ -46,15 +46,15 @@ class Device:
         return changed(policy.init(1), repeated)
 
     def coins(self, seed: int, start: int, count: int) -> Coins:
-        """Coins in CuPy arrays."""
+        """Make coins in CuPy arrays."""
         return _DeviceCoins(seed, start, count)
 
     def noise(self, seed: int, side: int, block: int) -> Noise:
-        """Rewards in CuPy arrays."""
+        """Make noise that draws rewards in CuPy arrays."""
         return _DeviceNoise(self, seed, side, block)
 
     def host(self, array: Any) -> Any:
-        """A copy in NumPy's memory."""
+        """Copy an array from the GPU into one of NumPy's."""
         return self.cupy.asnumpy(array)
 
     def launch(self, name: str, threads: int, *arguments: Any) -> None:
@@ -62,14 +62,14 @@ class Device:
         self._module.get_function(name)((-(-threads // _THREADS),), (_THREADS,), arguments)
 
     def steps(self, array: Any) -> tuple[int, int]:
-        """From one replicate to the next and from one arm to the next, in elements."""
+        """Return the strides in elements: from one replicate to the next, and from one arm to the next."""
         rows, arms = array.strides
         return rows // array.itemsize, arms // array.itemsize
 
 
 @lru_cache(maxsize=1)
 def device() -> Device:
-    """The GPU, or one line that says what is missing."""
+    """Return the GPU; an error says in one line what is missing."""
     try:
         cupy = import_module("cupy")
     except ImportError:
@@ -97,11 +97,11 @@ class _Standard:
         return getattr(self._cupy, name)
 
     def astype(self, array: Any, dtype: Any) -> Any:
-        """The array in another type."""
+        """Return the array in another type."""
         return array.astype(dtype, copy=False)
 
     def within(self, values: Any, cut: Any) -> Any:
-        """Which entries lie at most `cut` below the largest of their row."""
+        """Say which entries lie at most `cut` below the largest of their row."""
         rows, arms = values.shape
         found = self._cupy.empty((rows, arms), dtype=self.bool)
         cuts = self._cupy.broadcast_to(self._cupy.asarray(cut, dtype=self._cupy.float64), (rows, 1))
@@ -115,38 +115,38 @@ class _Standard:
         return self._cupy.multiply(mask, number, out=plan)
 
     def counted(self, mask: Any) -> Any:
-        """How many entries of each row are true."""
+        """Count the entries of each row that are true."""
         rows, arms = mask.shape
         found = self._cupy.empty((rows, 1), dtype=self._cupy.int64)
         self._place.launch("count_bool", rows, mask, *self._place.steps(mask), rows, arms, found)
         return found
 
     def concat(self, arrays: Sequence[Any], axis: int = 0) -> Any:
-        """The arrays joined."""
+        """Join arrays along an axis."""
         return self._cupy.concatenate(arrays, axis=axis)
 
     def unique_counts(self, array: Any) -> Any:
-        """Distinct values and how often each occurs."""
+        """Return distinct values and how often each occurs."""
         return self._cupy.unique(array, return_counts=True)
 
     def max(self, array: Any, axis: int | None = None, keepdims: bool = False) -> Any:
-        """The largest."""
+        """Return the largest entry along an axis."""
         return self._reduced("max", array, axis, keepdims)
 
     def min(self, array: Any, axis: int | None = None, keepdims: bool = False) -> Any:
-        """The smallest."""
+        """Return the smallest entry along an axis."""
         return self._reduced("min", array, axis, keepdims)
 
     def sum(self, array: Any, axis: int | None = None, keepdims: bool = False) -> Any:
-        """The sum."""
+        """Return the sum along an axis."""
         return self._reduced("sum", array, axis, keepdims)
 
     def any(self, array: Any, axis: int | None = None, keepdims: bool = False) -> Any:
-        """Whether one is true."""
+        """Say whether some entry along an axis is true."""
         return self._reduced("any", array, axis, keepdims)
 
     def all(self, array: Any, axis: int | None = None, keepdims: bool = False) -> Any:
-        """Whether all are."""
+        """Say whether all entries along an axis are true."""
         return self._reduced("all", array, axis, keepdims)
 
     def _reduced(self, name: str, array: Any, axis: int | None, keepdims: bool) -> Any:
@@ -165,12 +165,12 @@ class _DeviceCoins(Coins):
     """The same coins, looked up on the GPU."""
 
     def words(self, purpose: str, batch: int, arm: int = 0) -> WordArray:
-        """64 random bits for each replicate, shape (R,)."""
+        """Look up 64 random bits for each replicate, shape (R,)."""
         words: WordArray = device().cupy.asarray(super().words(purpose, batch, arm))
         return words
 
     def uniform(self, purpose: str, batch: int, arm: int = 0) -> FloatArray:
-        """A uniform number in [0, 1) for each replicate, shape (R, 1)."""
+        """Look up a uniform number in [0, 1) for each replicate, shape (R, 1)."""
         place = device()
         key = self.key(purpose, batch, arm)
         values = place.cupy.empty((self.count, 1))
@@ -190,19 +190,19 @@ class _DeviceNoise(Noise):
         self._device = place
 
     def binomial_totals(self, pulls: IntArray, means: Sequence[float]) -> FloatArray:
-        """One draw of Binomial(pulls, mean) for each (replicate, arm)."""
+        """Draw from Binomial(pulls, mean) once for each (replicate, arm)."""
         check_arms(pulls, len(means))
         return self._drawn("binomial_totals", pulls, self._device.cupy.asarray(means), False)
 
     def normal_totals(self, pulls: IntArray, means: Sequence[float], sigma: float) -> FloatArray:
-        """One draw of Normal(pulls mean, pulls sigma^2) for each (replicate, arm)."""
+        """Draw from Normal(pulls mean, pulls sigma^2) once for each (replicate, arm)."""
         check_arms(pulls, len(means))
         return self._drawn("normal_totals", pulls, self._device.cupy.asarray(means), sigma)
 
     def discrete_totals(
         self, pulls: IntArray, values: Sequence[Sequence[float]], probabilities: Sequence[Sequence[float]]
     ) -> FloatArray:
-        """Values times multinomial counts for each (replicate, arm), added up in the order of the values."""
+        """Draw values times multinomial counts for each (replicate, arm), added up in the order of the values."""
         check_arms(pulls, len(values))
         totals: FloatArray = self._device.cupy.zeros(pulls.shape[::-1])
         for arm, own in enumerate(values):
@@ -212,13 +212,13 @@ class _DeviceNoise(Noise):
         return totals.T
 
     def binomials(self, counts: IntArray, probability: float | FloatArray) -> IntArray:
-        """One draw of Binomial(count, probability) for each count (R,)."""
+        """Draw from Binomial(count, probability) once for each count (R,)."""
         means = self._device.cupy.broadcast_to(self._device.cupy.asarray(probability), counts.shape)
         drawn = self._drawn("binomial_totals", counts[:, None], self._device.cupy.ascontiguousarray(means), True)
         return drawn[:, 0].astype(np.int64)
 
     def _drawn(self, kernel: str, pulls: Any, means: Any, option: Any) -> FloatArray:
-        """Totals (R, K), arm-major."""
+        """Draw totals (R, K), arm-major, by a kernel."""
         place = self._device
         rows, arms = pulls.shape
         totals = place.cupy.empty((arms, rows))

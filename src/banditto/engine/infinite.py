@@ -63,12 +63,12 @@ class PlacedExecution:
         return PlacedPulls(pulls, places)
 
     def batches(self) -> Iterator[Batch]:
-        """Play to the end; each batch as it is played."""
+        """Play to the end; yield each batch as it is played."""
         while (plan := self.advance()) is not None:
             yield plan.pulls, self._losses(plan.places)
 
     def _losses(self, places: FloatArray) -> FloatArray:
-        """What one pull of each slot loses; a rounding below the best counts as nothing."""
+        """Work out what one pull of each slot loses; a rounding below the best counts as nothing."""
         losses: FloatArray = np.maximum(self._environment.best - self._environment.means_at(places), 0.0)
         return losses
 
@@ -77,7 +77,7 @@ Slots = list[tuple[tuple[float, ...], int]]
 
 
 def row_of(plan: PlacedPulls | None, row: int) -> Slots:
-    """(action, pulls) of one replicate, slots without pulls left out."""
+    """Return (action, pulls) of one replicate, slots without pulls left out."""
     if plan is None:
         return []
     pulls = plan.pulls[row].tolist()
@@ -85,7 +85,7 @@ def row_of(plan: PlacedPulls | None, row: int) -> Slots:
 
 
 def _common(one: Slots, two: Slots) -> int:
-    """How many pulls two rows begin with in common."""
+    """Count the pulls that two rows begin with in common."""
     shared = 0
     for (action, pulls), (other, more) in zip(one, two, strict=False):
         if action != other:

@@ -97,7 +97,7 @@ class Ledger:
 
     @property
     def pairs(self) -> int:
-        """How many pairs are there."""
+        """How many pairs are in the finished blocks."""
         part = self._place.part
         return self._place.counts.pairs + (0 if part is None else part.pairs)
 
@@ -109,7 +109,7 @@ class Ledger:
 
     @property
     def whole(self) -> tuple[PairCounts, int]:
-        """What whole blocks add up to, and the number of the next one."""
+        """Return what whole blocks add up to, and the number of the next one."""
         return self._place.counts, self._place.following
 
     def plan(self, pairs: int | None) -> None:
@@ -121,7 +121,7 @@ class Ledger:
             self._write({"planned": pairs}, plans=self._plans_with(pairs))
 
     def _plans_with(self, pairs: int | None) -> tuple[int | None, ...]:
-        """The first plan and the last; before the first pair a plan may be changed without a trace."""
+        """Return the first plan and the last; before the first pair a plan may be changed without a trace."""
         return (*self._place.plans[:1], pairs) if self.pairs else (pairs,)
 
     def append(self, number: int, block: PairCounts) -> None:
@@ -150,7 +150,7 @@ class Ledger:
             self._write({"look": self.pairs}, looks=_remembered(self._place.looks, self.pairs))
 
     def as_planned(self) -> bool:
-        """Whether the pairs are as many as were planned before the first, and no other number was ever shown."""
+        """Say whether the pairs are as many as were planned before the first, and no other number was ever shown."""
         planned = self._place.plans[:1]
         return self._place.plans == planned == (self.pairs,) and set(self._place.looks) <= {self.pairs}
 
@@ -192,7 +192,7 @@ class Ledger:
                 ) from None
 
     def _understood(self, content: dict[str, Any], number: int) -> dict[str, Any]:
-        """What a line changes."""
+        """Interpret a line; what it changes comes back, or an error is raised if it does not fit."""
         if number == 1:
             self._compare(content)
             return {"plans": (content["planned"],)}
@@ -306,7 +306,7 @@ def _block_of(content: dict[str, Any]) -> PairCounts:
 
 
 def _remembered(looks: tuple[int, ...], pairs: int) -> tuple[int, ...]:
-    """Two different looks say all: memory stays flat however often one looks."""
+    """Add a look; two different ones say all, so that memory stays flat however often one looks."""
     return looks if pairs in looks else (*looks, pairs)[-2:]
 
 
@@ -316,6 +316,6 @@ def _text(content: Mapping[str, Any]) -> str:
 
 
 def _checked(content: Mapping[str, Any], before: int) -> tuple[str, int]:
-    """A line with its checksum."""
+    """Write a line with its checksum, which comes back as well."""
     check = zlib.crc32(_text(content).encode("ascii"), before)
     return _text({**content, "check": f"{check:08x}"}), check

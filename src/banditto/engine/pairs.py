@@ -20,14 +20,14 @@ class Moments:
 
     @classmethod
     def of(cls, values: FloatArray) -> Moments:
-        """The moments of a non-empty array."""
+        """Work out the moments of a non-empty array."""
         xp = namespace(values)
         mean = float(xp.mean(values))
         squares = float(xp.sum((values - mean) ** 2))
         return cls(count=values.shape[0], mean=mean, squares=squares, largest=float(xp.max(values)))
 
     def plus(self, other: Moments) -> Moments:
-        """Both lists' moments (Chan, Golub and LeVeque 1979); the order of blocks is fixed by the caller."""
+        """Merge two lists' moments (Chan, Golub and LeVeque 1979); the order of blocks is fixed by the caller."""
         count = self.count + other.count
         shift = other.mean - self.mean
         return Moments(
@@ -39,7 +39,7 @@ class Moments:
 
     @property
     def standard_error(self) -> float:
-        """Of the mean; infinite for a single value."""
+        """The standard error of the mean; infinite for a single value."""
         if self.count < 2:
             return math.inf
         return math.sqrt(self.squares / (self.count - 1) / self.count)
@@ -57,7 +57,7 @@ class PairCounts:
 
     @classmethod
     def of(cls, diverged: IntArray, pulls: IntArray, regrets: tuple[FloatArray, FloatArray], keep: int) -> PairCounts:
-        """From the batch and the pull of first divergence of each pair (0: none) and both sides' regrets."""
+        """Count from the batch and the pull of first divergence of each pair (0: none) and both sides' regrets."""
         rows = namespace(diverged).nonzero(diverged[:keep])[0]
         return cls(
             pairs=keep,
@@ -69,7 +69,7 @@ class PairCounts:
         )
 
     def plus(self, other: PairCounts) -> PairCounts:
-        """Both parts together."""
+        """Merge the counts of two parts; their pairs are counted together."""
         return PairCounts(
             pairs=self.pairs + other.pairs,
             mismatches=self.mismatches + other.mismatches,
@@ -80,19 +80,19 @@ class PairCounts:
 
 
 def _counted(values: IntArray) -> Counter[int]:
-    """How often each value occurs."""
+    """Count how often each value occurs."""
     found, numbers = namespace(values).unique_counts(values)
     return Counter(dict(zip(found.tolist(), numbers.tolist(), strict=True)))
 
 
 def gaps(means: tuple[float, ...]) -> list[float]:
-    """What each arm loses per pull."""
+    """Return what each arm loses per pull, which is 0 for the best."""
     best = max(means)
     return [best - mean for mean in means]
 
 
 def pseudo_regret(pulls: IntArray, means: tuple[float, ...]) -> FloatArray:
-    """Expected loss of the pulls (R, K), added up arm by arm in a fixed order; shape (R,)."""
+    """Return the expected loss of the pulls (R, K), added up arm by arm in a fixed order; shape (R,)."""
     regret: FloatArray = namespace(pulls).zeros(pulls.shape[0])
     for arm, gap in enumerate(gaps(means)):
         if gap > 0.0:

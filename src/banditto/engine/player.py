@@ -34,7 +34,7 @@ class Followed(Protocol):
         """What each replicate has lost so far; shape (R,)."""
 
     def batches(self) -> Iterator[Batch]:
-        """Play to the end; each batch as it is played."""
+        """Play to the end; yield each batch as it is played."""
 
 
 class Player(Protocol):

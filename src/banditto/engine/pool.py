@@ -89,7 +89,7 @@ class Share(NamedTuple):
     workers: Pool
 
     def result(self) -> PairCounts:
-        """The block, once its task is done."""
+        """Wait for the task; the block comes back."""
         played = self.task.result()
         self.workers.pace.learn(played.seconds / len(played.blocks))
         return played.blocks[self.place]
@@ -115,14 +115,14 @@ class Pool:
         return int(getattr(self.executor, "queued", self._tasks * self._group()))
 
     def together(self, left: int) -> int:
-        """How many of the blocks left go into the next task: fewer towards the end, so that workers end together."""
+        """Choose how many of the blocks left are the next task: fewer towards the end, so that workers end together."""
         return max(1, min(self._group(), left // self._tasks))
 
     def _group(self) -> int:
         return self.pace.group(_TASK_SECONDS, _MOST_BLOCKS) if self._groups else 1
 
     def submit(self, play: Play, player: Player, parts: Parts) -> list[Share]:
-        """Send some blocks as one task."""
+        """Send some blocks as one task; a share for each comes back."""
         if isinstance(self.executor, _Inline):  # starts no process; held back, Ctrl-C would be lost in compiled code
             task = self.executor.submit(play, player, parts)
         else:
@@ -144,7 +144,7 @@ _pools: WeakKeyDictionary[Executor, set[multiprocessing.process.BaseProcess]] = 
 
 @contextmanager
 def workers_for(jobs: int, executor: Executor | None) -> Iterator[Pool]:
-    """Those that a caller asked for; a pool of ours is ended afterwards."""
+    """Open the workers that a caller asked for; a pool of ours is ended afterwards."""
     if executor is not None:
         yield Pool(executor, _QUEUED_ELSEWHERE)
         return
@@ -168,7 +168,7 @@ def workers_for(jobs: int, executor: Executor | None) -> Iterator[Pool]:
 
 @contextmanager
 def shared_workers(jobs: int, executor: Executor | None) -> Iterator[Executor | None]:
-    """One pool for several runs in a row; None for a single job."""
+    """Open one pool for several runs in a row; None comes back for a single job."""
     if executor is not None or jobs == 1:
         yield executor
         return
@@ -190,5 +190,5 @@ def _interrupts_held() -> Iterator[None]:
 
 
 def _ignore_interrupts() -> None:
-    """In a worker: the parent decides when to stop."""
+    """Ignore Ctrl-C in a worker: the parent decides when to stop."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -79,7 +79,7 @@ def run_of(
 
 
 def is_infinite(environment: Environment) -> TypeGuard[LinearEnvironment]:
-    """Whether the environment's actions are infinitely many, so that a policy says which of them it pulls."""
+    """Say whether the actions are infinitely many, so that a policy says which of them it pulls."""
     return _is_linear(environment) and not environment.means
 
 
@@ -101,7 +101,7 @@ def _check_actions(policy: AnyPolicy, environment: Environment) -> None:
 
 
 def pairs_per_block(environment: Environment, backend: Backend = "numpy") -> int:
-    """How many pairs of a batched policy make a block: part of the noise's address."""
+    """Return how many pairs of a batched policy make a block: part of the noise's address."""
     if backend != "numpy":
         most = MOST_ON_DEVICE // len(environment.means)
         return min(PAIRS_PER_DEVICE_BLOCK, 1 << (most.bit_length() - 1))

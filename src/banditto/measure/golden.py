@@ -56,7 +56,7 @@ def stored_protocol(case: str) -> Protocol:
 
 
 def recorded_totals(pulls: IntArray, batch: int) -> FloatArray:
-    """Integer totals from a hash: no sampler, no floating-point function whose last bit could differ."""
+    """Make integer totals from a hash: no sampler, no floating-point function whose last bit could differ."""
     rows, arms = pulls.shape
     totals = np.zeros((rows, arms))
     for row in range(rows):
@@ -69,7 +69,7 @@ def recorded_totals(pulls: IntArray, batch: int) -> FloatArray:
 
 
 def play(policy: Policy[Any], coins: Coins) -> list[Trajectory]:
-    """Executions on recorded totals."""
+    """Play executions on recorded totals; the trajectory of each comes back."""
     state = policy.init(coins.count)
     runs: list[list[Streak]] = [[] for _ in range(coins.count)]
     actions: list[dict[tuple[float, ...], int]] = [{} for _ in range(coins.count)]
@@ -87,7 +87,7 @@ def play(policy: Policy[Any], coins: Coins) -> list[Trajectory]:
 
 
 def digests() -> dict[str, str]:
-    """All of them, by name."""
+    """Work out all golden digests on this machine, by name."""
     words = Coins(123, 5, 1000).words("threshold", 4, 1)
     found = {"coins": hashlib.sha256(words.astype("<u8").tobytes()).hexdigest()}
     for name in CASES:
@@ -119,7 +119,7 @@ def digests() -> dict[str, str]:
 
 
 def expected() -> dict[str, str]:
-    """What they must be."""
+    """Read what the digests must be, by name."""
     text = resources.files("banditto.measure").joinpath("golden.json").read_text(encoding="utf-8")
     parsed: dict[str, str] = json.loads(text)
     return parsed

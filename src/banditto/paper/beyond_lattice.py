@@ -56,12 +56,12 @@ def lattice_pairs(effort: Effort, rho: float = RHO, part: float = 1.0) -> Pairs:
 
 
 def lattice_pulls(dimension: int, epsilon: float, rho: float) -> float:
-    """Pulls in all."""
+    """Return how many pulls the lattice takes in all."""
     return float(ReplicableLeastSquares(actions=Simplex(dimension=dimension)).pulls_needed(epsilon, rho, 1e-7))
 
 
 def saved(dimension: int, effort: Effort) -> Measured:
-    """Pulls by the paper's recipe over those of the lattice."""
+    """Measure the pulls by the paper's recipe over those of the lattice."""
     least_squares = ReplicableLeastSquares(actions=sphere(500, dimension))
     ours = least_squares.pulls_needed(EPSILON, RHO, 1e-7)
     paper = least_squares.pulls_needed(EPSILON, RHO, 1e-7, constants="paper")

@@ -37,7 +37,7 @@ class PricedProblem(NamedTuple):
 
     @property
     def world(self) -> Bernoulli:
-        """The best arm is last."""
+        """The environment, whose best arm is last."""
         return Bernoulli([BEST - self.gap] * (self.arms - 1) + [BEST])
 
 
@@ -45,17 +45,17 @@ Make = Callable[[PricedProblem], Policy[Any]]
 
 
 def house(problem: PricedProblem) -> CertifiedElimination:
-    """Which does not know the gap."""
+    """Make the house policy, which does not know the gap."""
     return CertifiedElimination(arms=problem.arms, horizon=problem.horizon, rho=problem.rho)
 
 
 def algorithm_1(problem: PricedProblem) -> MeanRounding:
-    """With the paper's constants."""
+    """Make Algorithm 1 with the paper's constants."""
     return MeanRounding(arms=problem.arms, horizon=problem.horizon, rho=problem.rho, constants="paper")
 
 
 def algorithm_2(problem: PricedProblem) -> RandomThreshold:
-    """With the paper's constants."""
+    """Make Algorithm 2 with the paper's constants."""
     return RandomThreshold(arms=problem.arms, horizon=problem.horizon, rho=problem.rho, constants="paper")
 
 
@@ -89,7 +89,7 @@ def _relative(found: Regret) -> float:
 
 
 def against(rival: Make, ours: Make, effort: Effort) -> Measured:
-    """The rival's regret over ours."""
+    """Measure the rival's regret over ours."""
     ratios = []
     for problem in GRID:
         theirs, mine = regret_of(rival, problem, effort, seed=351), regret_of(ours, problem, effort)
@@ -151,12 +151,12 @@ TINY = 0.001
 
 
 def house_told(problem: PricedProblem) -> CertifiedElimination:
-    """Whose batches are laid so that the gap is not just missed by one; replicable whatever the gap is."""
+    """Make the house policy with batches laid so that none just misses the gap; replicable whatever the gap is."""
     return CertifiedElimination(arms=problem.arms, horizon=problem.horizon, rho=problem.rho, gap=problem.gap)
 
 
 def algorithm_2_certified(problem: PricedProblem) -> RandomThreshold:
-    """With certified constants, which have no least blow-up."""
+    """Make Algorithm 2 with certified constants, which have no least blow-up."""
     return RandomThreshold(arms=problem.arms, horizon=problem.horizon, rho=problem.rho)
 
 

@@ -38,11 +38,11 @@ class Near:
     detectable: float
 
     def agrees(self, low: float, high: float) -> bool:
-        """Whether a measured interval agrees."""
+        """Say whether a measured interval agrees with the prediction."""
         return self.predicted - self.detectable / 2.0 <= low <= high <= self.predicted + self.detectable / 2.0
 
     def text(self) -> str:
-        """The prediction in words."""
+        """Say in words what is predicted."""
         return f"{self.predicted:g}"
 
 
@@ -54,11 +54,11 @@ class AtMost:
     detectable: float
 
     def agrees(self, low: float, high: float) -> bool:
-        """Whether a measured interval agrees."""
+        """Say whether a measured interval agrees with the prediction."""
         return high <= self.predicted
 
     def text(self) -> str:
-        """The prediction in words."""
+        """Say in words what is predicted."""
         return f"at most {self.predicted:g}"
 
 
@@ -70,11 +70,11 @@ class AtLeast:
     detectable: float
 
     def agrees(self, low: float, high: float) -> bool:
-        """Whether a measured interval agrees."""
+        """Say whether a measured interval agrees with the prediction."""
         return low >= self.predicted
 
     def text(self) -> str:
-        """The prediction in words."""
+        """Say in words what is predicted."""
         return f"at least {self.predicted:g}"
 
 
@@ -125,7 +125,7 @@ class Measured:
 
     @classmethod
     def exactly(cls, value: float, detail: str = "", chart: Chart | None = None) -> Measured:
-        """A figure without noise: a count, or a computation."""
+        """Make a figure without noise: a count, or a computation."""
         return cls(value=value, interval=(value, value), detail=detail, chart=chart)
 
 
@@ -135,7 +135,7 @@ class Effort(NamedTuple):
     quick: bool
 
     def choose(self, quick: int, full: int) -> int:
-        """One of two sizes."""
+        """Return one of two sizes, for the quick or the full version."""
         return quick if self.quick else full
 
 
@@ -144,7 +144,7 @@ class Effort(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """One row of the report."""
+    """A claim of the paper: what it says, how it is measured, and the rule that judges it."""
 
     name: str  # such as theorem-4-horizon; what is before the last part names a group that `only` takes as well
     place: str  # where the paper says it; "beyond" if it does not
@@ -183,7 +183,7 @@ class RowContent(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A claim and what was found."""
+    """A claim, what was found, and the verdict: one row of the report."""
 
     claim: Claim
     measured: Measured | None
@@ -191,7 +191,7 @@ class Row:
 
     @property
     def verdict(self) -> Verdict:
-        """A function of the rule and the interval alone."""
+        """Whether they agree: a function of the rule and the interval alone."""
         rule = self.claim.rule
         if isinstance(rule, Untestable) or self.measured is None:
             return "not testable"
@@ -254,7 +254,7 @@ MODULES: tuple[str, ...] = (
 
 @cache
 def claims() -> tuple[Claim, ...]:
-    """Every claim."""
+    """Return every claim, in the order of the paper."""
     found = tuple(claim for name in MODULES for claim in import_module(f"banditto.paper.{name}").CLAIMS)
     names = [claim.name for claim in found]
     if len(set(names)) != len(names):
@@ -263,7 +263,7 @@ def claims() -> tuple[Claim, ...]:
 
 
 def chosen(only: str | None) -> tuple[Claim, ...]:
-    """The claim of this name, or the group whose names begin with it and a hyphen; all without a name."""
+    """Return the claim of this name, or the group whose names begin with it and a hyphen; all without a name."""
     if only is None:
         return claims()
     found = tuple(claim for claim in claims() if claim.name == only or claim.name.startswith(f"{only}-"))
@@ -273,10 +273,10 @@ def chosen(only: str | None) -> tuple[Claim, ...]:
 
 
 def groups() -> list[str]:
-    """The beginnings that several claims share, and the names of the others."""
+    """List the beginnings that several claims share, and the names of the others."""
     return list(dict.fromkeys("-".join(claim.name.split("-")[:2]) for claim in claims()))
 
 
 def claim_of(name: str) -> Claim:
-    """The claim of a name."""
+    """Return the claim that has this name."""
     return next(claim for claim in claims() if claim.name == name)

@@ -31,16 +31,16 @@ class Counted:
 
     @property
     def dimension(self) -> int:
-        """Of the set."""
+        """The dimension of the set."""
         return self.inner.dimension
 
     def maximise(self, direction: FloatArray) -> tuple[float, ...]:
-        """The best action along a direction."""
+        """Ask for the best action along a direction, and count the question."""
         self.calls[0] += 1
         return tuple(self.inner.maximise(direction))
 
     def cut(self, normal: tuple[float, ...], least: float) -> Counted:
-        """What is left of it; the count goes on."""
+        """Cut the set; what is left comes back, and the count goes on."""
         return Counted(self.inner.cut(normal, least), self.calls)
 
 
@@ -56,7 +56,7 @@ def oracle_calls(make: Callable[[int], ActionSet], effort: Effort, ask: type[Cou
 
 
 def seconds(task: Callable[[int], object], dimensions: tuple[int, ...], predicted: float) -> Measured:
-    """The exponent of a task's time in d."""
+    """Measure the exponent of a task's time in d."""
     task(dimensions[0])  # what is loaded or compiled at the first call
     points = []
     for dimension in dimensions:
@@ -85,12 +85,12 @@ def elimination_task(dimension: int) -> object:
 
 
 def design_time(task: Callable[[int], object], effort: Effort) -> Measured:
-    """Of designs of polytopes; beyond seven dimensions not by listing their vertices."""
+    """Measure the exponent in d of the time that designs of polytopes take; beyond seven not by listing vertices."""
     return seconds(task, (2, 3, 4, 5, 6, 8, 10) if effort.quick else (2, 3, 4, 5, 6, 8, 10, 12, 14, 16), 6.0)
 
 
 def elimination_time(task: Callable[[int], object], effort: Effort) -> Measured:
-    """Of cuts of polytopes."""
+    """Measure the exponent in d of the time that cuts of polytopes take."""
     return seconds(task, (8, 12, 16, 20, 24, 32), 4.0)
 
 

@@ -75,17 +75,17 @@ def sizes(kinds: tuple[str, ...], predicted: float, effort: Effort, make: Make =
 
 
 def certified_ratio(design: Design) -> float:
-    """g/d."""
+    """Return g/d, which the design certifies."""
     return design.g_over_d
 
 
 def effective_ratio(design: Design) -> float:
-    """g/d once no arm has too little mass."""
+    """Return g/d once no arm has too little mass."""
     return design.effective().g_over_d
 
 
 def smallest_share(design: Design) -> float:
-    """The smallest mass as a multiple of 1/(2|C|)."""
+    """Return the smallest mass as a multiple of 1/(2|C|)."""
     return min(design.effective().weights) * 2 * design.support
 
 

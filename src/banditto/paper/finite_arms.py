@@ -96,7 +96,7 @@ def gap_law(make: Make, problem: GrowthProblem, effort: Effort) -> Measured:
 
 
 def rho_law(make: Make, problem: GrowthProblem, effort: Effort) -> Measured:
-    """The exponent in 1/rho."""
+    """Measure the exponent of regret in 1/rho."""
     rhos = np.geomspace(problem.rho / 16.0, problem.rho, effort.choose(7, 13)).tolist()
     points = [
         averaged(1.0 / rho, make, problem._replace(rho=rho), effort, seed=400 + 20 * k) for k, rho in enumerate(rhos)
@@ -105,7 +105,7 @@ def rho_law(make: Make, problem: GrowthProblem, effort: Effort) -> Measured:
 
 
 def arms_law(make: Make, problem: GrowthProblem, sizes: Sequence[int], effort: Effort) -> Measured:
-    """The exponent in K of the regret for each worse arm: the sum over arms in the theorem has another K - 1."""
+    """Measure the exponent in K of the regret for each worse arm: the theorem's sum over arms has another K - 1."""
     points = []
     for k, arms in enumerate(sizes):
         x, *regret = averaged(float(arms), make, problem._replace(arms=arms), effort, seed=600 + 20 * k)

@@ -63,14 +63,14 @@ def quantile_point(x: float, sample: FloatArray) -> Point:
 
 
 def by_dimension(effort: Effort, pulls: Callable[[int], int] = lambda dimension: PULLS) -> Measured:
-    """The exponent of the error in d."""
+    """Measure the exponent of the error in d."""
     executions = effort.choose(4000, 40_000)
     points = [quantile_point(d, errors(d, pulls(d), executions)) for d in (2, 3, 5, 8, 12, 18, 27, 40)]
     return exponent(points, "dimension d", "error of a value, 95% quantile", 0.5)
 
 
 def by_pulls(effort: Effort) -> Measured:
-    """The exponent of the error in pulls."""
+    """Measure the exponent of the error in pulls."""
     executions = effort.choose(4000, 40_000)
     points = [quantile_point(n, errors(5, n, executions)) for n in (10**3, 10**4, 10**5, 10**6, 10**7, 10**8)]
     return exponent(points, "pulls", "error of a value, 95% quantile", -0.5)

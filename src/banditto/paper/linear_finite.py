@@ -46,7 +46,7 @@ def worst(x: float, setting: Setting, pairs: int, make: Make = LinearThreshold) 
 
 
 def fixed(x: float, setting: Setting, pairs: int, make: Make = LinearThreshold) -> Point:
-    """Mean regret at a gap of 0.1."""
+    """Measure mean regret at a gap of 0.1."""
     return _at(x, _policy(setting, make), 0.1, pairs)
 
 
@@ -56,7 +56,7 @@ def horizons(number: int) -> list[tuple[float, Setting]]:
 
 
 def dimensions(number: int) -> list[tuple[float, Setting]]:
-    """d from 4 to 20."""
+    """Return d from 4 to 20, and its settings."""
     return [(d, (32, d, 3 * 10**11, 0.2)) for d in (4, 5, 6, 8, 10, 12, 16, 20)]
 
 

@@ -44,13 +44,13 @@ def over_horizons(effort: Effort, make: Make) -> list[Point]:
 
 
 def by_horizon(effort: Effort, make: Make = LeastSquaresRounding) -> Measured:
-    """T from 10^9 to 10^12."""
+    """Measure the exponent of regret in T, from 10^9 to 10^12."""
     points = over_horizons(effort, make)
     return exponent(points, "horizon T (pulls)", "regret (reward units)", 0.56)
 
 
 def by_rho(effort: Effort, make: Make = LeastSquaresRounding) -> Measured:
-    """1/rho from 2.5 to 20."""
+    """Measure the exponent of regret in 1/rho, from 2.5 to 20."""
     points = [on_pyramid(x, 2, 10**11, 1.0 / x, make) for x in log_even(2.5, 20.0, effort.choose(9, 30))]
     return exponent(points, "1/rho", "regret (reward units)", 1.0)
 

@@ -18,7 +18,7 @@ BASE, APEX, WIDTH = 0.6, 0.8, 0.75
 
 @cache
 def sphere(arms: int, dimension: int) -> FloatArray:
-    """Unit vectors in random directions."""
+    """Make unit vectors in random directions, the same every time."""
     points = np.random.default_rng([5, arms, dimension]).standard_normal((arms, dimension))
     return np.asarray(points / np.linalg.norm(points, axis=1, keepdims=True))
 
@@ -84,10 +84,10 @@ def seed_at(x: float) -> int:
 
 
 def along(dimension: int, length: float) -> list[float]:
-    """A parameter along the first axis."""
+    """Make a parameter of this length along the first axis."""
     return [length, *[0.0] * (dimension - 1)]
 
 
 def log_even(low: float, high: float, number: int) -> list[float]:
-    """So many numbers with equal ratios."""
+    """Return so many numbers from low to high with equal ratios."""
     return [low * (high / low) ** (k / (number - 1)) for k in range(number)]

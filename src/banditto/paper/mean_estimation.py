@@ -37,21 +37,21 @@ def _law(settings: Sequence[tuple[float, int]], label: str, predicted: float) ->
 
 
 def radius_law(needs: Needs, effort: Effort) -> Measured:
-    """The exponent of the samples in tau."""
+    """Measure the exponent of the samples in tau."""
     taus = np.geomspace(0.001, 0.1, effort.choose(9, 33)).tolist()
     found = [(tau, needs(tau=tau, delta=DELTA, rho=RHO, constants="paper")) for tau in taus]
     return _law(found, "radius tau", -2.0)
 
 
 def rho_law(constants: Constants, needs: Needs, effort: Effort) -> Measured:
-    """The exponent of the samples in rho, for delta far below it."""
+    """Measure the exponent of the samples in rho, for delta far below it."""
     rhos = np.geomspace(1e-4, 1e-2, effort.choose(9, 33)).tolist()
     found = [(rho, needs(tau=TAU, delta=1e-8, rho=rho, constants=constants)) for rho in rhos]
     return _law(found, "rho", -2.0)
 
 
 def confidence_law(constants: Constants, predicted: float, needs: Needs, effort: Effort) -> Measured:
-    """The exponent of the samples in log(1/delta)."""
+    """Measure the exponent of the samples in log(1/delta)."""
     logs = [(k * float(np.log(10.0)), 10.0**-k) for k in POWERS]
     found = [(log, needs(tau=TAU, delta=delta, rho=1e-4, constants=constants)) for log, delta in logs]
     law = _law(found, "log(1/delta)", predicted)
@@ -72,7 +72,7 @@ def totals_of(samples: int, mean: float, number: int, side: int) -> FloatArray:
 
 
 def accuracy(constants: Constants, estimate: Estimates, effort: Effort) -> Measured:
-    """The share of means that are off by more than tau, at a delta that can be seen."""
+    """Measure the share of means that are off by more than tau, at a delta that can be seen."""
     delta, rho = 0.05, 0.3
     number = effort.choose(4096, 65_536)
     samples = samples_needed(tau=TAU, delta=delta, rho=rho, constants=constants)
@@ -88,7 +88,7 @@ def accuracy(constants: Constants, estimate: Estimates, effort: Effort) -> Measu
 
 
 def agreement(constants: Constants, estimate: Estimates, effort: Effort) -> Measured:
-    """The share of pairs of labs whose means are not the same number."""
+    """Measure the share of pairs of labs whose means are not the same number."""
     number = effort.choose(8192 if constants == "certified" else 4096, 65_536)
     samples = samples_needed(tau=TAU, delta=DELTA, rho=RHO, constants=constants)
     different = 0

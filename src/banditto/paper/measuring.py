@@ -27,7 +27,7 @@ class Line(NamedTuple):
     intercept: float
 
     def at(self, x: float) -> float:
-        """The line's height."""
+        """Return the line's height at x."""
         return math.exp(self.intercept + self.slope * math.log(x))
 
 
@@ -77,13 +77,13 @@ def exponent(
 
 
 def curve(label: str, points: Sequence[Point]) -> ClaimCurve:
-    """Points with bars."""
+    """Make a curve of points with bars."""
     x, y, low, high = zip(*points, strict=True)
     return ClaimCurve(label=label, x=x, y=y, low=low, high=high)
 
 
 def differing(policy: AnyPolicy, world: Environment, pairs: int, seed: int, horizon: int | None = None) -> Measured:
-    """The share of pairs that differ, with an exact interval."""
+    """Measure the share of pairs that differ, with an exact interval."""
     # certify wants a rho; only its verdict, which nobody looks at here, depends on it
     rho = 0.5 if own_rho(policy) is None else None
     found = certify(policy, world, pairs=pairs, seed=seed, horizon=horizon, rho=rho)
@@ -93,12 +93,12 @@ def differing(policy: AnyPolicy, world: Environment, pairs: int, seed: int, hori
 
 
 def regret_at(x: float, policy: AnyPolicy, world: Environment, pairs: int, seed: int) -> Point:
-    """Mean regret as a point of a curve."""
+    """Measure mean regret, as a point of a curve."""
     return regret_point(x, certify(policy, world, pairs=pairs, seed=seed))
 
 
 def regret_point(x: float, found: Certificate) -> Point:
-    """The mean regret of a certificate as a point of a curve."""
+    """Return the mean regret of a certificate as a point of a curve."""
     return Point(x, found.regret.mean, *found.regret.interval)
 
 

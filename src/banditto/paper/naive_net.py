@@ -33,7 +33,7 @@ def _nets(dimension: int, number: int) -> list[NetThreshold]:
 
 
 def net_regret(dimension: int, predicted: float, effort: Effort) -> Measured:
-    """Measured regret on the ball."""
+    """Measure regret on the ball."""
     world = LinearBernoulli(THETAS[dimension], Ball(dimension=dimension))
     nets = _nets(dimension, effort.choose(18, 36))
     points = [regret_at(policy.horizon, policy, world, PAIRS, seed_at(policy.horizon)) for policy in nets]
@@ -67,7 +67,7 @@ def net_loss(effort: Effort) -> Measured:
 
 
 def net_size(dimension: int, effort: Effort) -> Measured:
-    """The net's actions."""
+    """Measure the exponent in T of the number of the net's actions."""
     nets = _nets(dimension, effort.choose(12, 30))
     points = [Point(policy.horizon, policy.arms, policy.arms, policy.arms) for policy in nets]
     return exponent(points, "horizon T (pulls)", "actions of the net", dimension / (4 * dimension + 2))

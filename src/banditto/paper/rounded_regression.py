@@ -72,7 +72,7 @@ def pairs_of(
 
 
 def differing(found: Pairs) -> Measured:
-    """The share of pairs that differ."""
+    """Return the share of pairs that differ."""
     detail = f"{found.differ:,} of {found.number:,} pairs differ."
     return Measured(
         value=found.differ / found.number, interval=clopper_pearson(found.differ, found.number, 0.95), detail=detail
@@ -104,18 +104,18 @@ def recipe(dimension: int, epsilon: float, rho: float) -> float:
 
 
 def by_dimension(pulls: Pulls, rho: float, predicted: float, what: str, effort: Effort) -> Measured:
-    """The exponent of planned pulls in d."""
+    """Measure the exponent of planned pulls in d."""
     return _planned([(d, pulls(d, EPSILON, rho)) for d in DIMENSIONS], "dimension d", predicted, what)
 
 
 def by_accuracy(pulls: Pulls, effort: Effort) -> Measured:
-    """The exponent in 1/eps."""
+    """Measure the exponent of planned pulls in 1/eps."""
     rows = [(1.0 / eps, pulls(DIMENSION, eps, RHO)) for eps in log_even(0.01, 0.5, 8)]
     return _planned(rows, "1/eps", 2.0, "pulls of each arm")
 
 
 def by_rho(pulls: Pulls, effort: Effort) -> Measured:
-    """The exponent in 1/rho."""
+    """Measure the exponent of planned pulls in 1/rho."""
     rows = [(1.0 / rho, pulls(DIMENSION, EPSILON, rho)) for rho in log_even(0.001, 0.1, 8)]
     return _planned(rows, "1/rho", 2.0, "pulls of each arm")
 

@@ -49,7 +49,7 @@ def made(logarithm: int, arms: int = 2, rho: float = 0.1) -> RandomThreshold:
 
 
 def regions(policy: RandomThreshold) -> list[Region]:
-    """One for each batch."""
+    """Return the region of each batch."""
     return [Region.of(batch) for batch in policy.schedule.batches]
 
 

@@ -34,18 +34,18 @@ class Game(NamedTuple):
 
     @property
     def policy(self) -> ExploreThenCommit:
-        """As often as the promised gap asks for."""
+        """The policy, which explores as often as the promised gap asks for."""
         return ExploreThenCommit(
             arms=self.arms, horizon=self.horizon, rho=self.rho, gap=self.promised, constants=self.constants
         )
 
     @property
     def world(self) -> Bernoulli:
-        """Around 1/2, where rewards have the largest variance; the best arm is last."""
+        """The environment: means around 1/2, where rewards have the largest variance; the best arm is last."""
         return Bernoulli([0.5 - self.gap / 2.0] * (self.arms - 1) + [0.5 + self.gap / 2.0])
 
     def differing(self, pairs: int, seed: int) -> Measured:
-        """The share of pairs that differ."""
+        """Measure the share of pairs that differ."""
         return differing(self.policy, self.world, pairs=pairs, seed=seed)
 
 

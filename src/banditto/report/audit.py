@@ -32,7 +32,7 @@ _RULES = ("rule", "end", "final batch", "final choice")  # what policies say of 
 
 
 def audit_page(log: EventLog) -> str:
-    """The report, from the log as far as it verifies."""
+    """Write the report, from the log as far as it verifies."""
     found = log.verification
     events = log.events if found.event is None else log.events[: found.event - 1]
     title = f"Audit report: {found.name}"
@@ -150,7 +150,7 @@ def _adaptations(found: Verification, registration: Registration) -> list[str]:
 
 
 def _moment(time: str) -> str:
-    """A time of the log, for people."""
+    """Write a time of the log for people."""
     return f"{time[:10]} {time[11:19]} UTC"
 
 
@@ -218,7 +218,7 @@ def _changes(events: Sequence[Event]) -> list[str]:
 
 
 def _change(event: Event) -> list[tuple[str, str, str]]:
-    """What was changed, how, and why."""
+    """List what an event changed, how, and why."""
     content = event.content
     if event.kind == "correct":
         ticket = Ticket(*content["ticket"]).id

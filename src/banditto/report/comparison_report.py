@@ -30,7 +30,7 @@ DRAWING = "drawing the report"
 
 
 def raw_files(comparison: Comparison, study: StudyFile, content: Mapping[str, Any]) -> Files:
-    """The results and the study that rebuilds them, which are there before anything is drawn."""
+    """Make the results and the study that rebuilds them, which are there before anything is drawn."""
     study = _complete(comparison, study)
     files: Files = {"results.json": json.dumps(content, indent=2, allow_nan=False) + "\n"}
     files["results.csv"] = _csv(comparison.records())
@@ -54,14 +54,14 @@ def raw_files(comparison: Comparison, study: StudyFile, content: Mapping[str, An
 def drawn_files(
     comparison: Comparison, study: StudyFile, content: Mapping[str, Any], progress: CompareProgress | None = None
 ) -> Files:
-    """report.html and its figures; `content` is what `--json` prints."""
+    """Draw report.html and its figures; `content` is what `--json` prints."""
     pictures, files = _pictures(comparison, progress)
     files["report.html"] = _report(comparison, _complete(comparison, study), content, pictures)
     return files
 
 
 def _complete(comparison: Comparison, study: StudyFile) -> StudyFile:
-    """The study with every default written out, so that other defaults could not change it."""
+    """Return the study with every default written out, so that other defaults could not change it."""
     first = comparison.entrants[0].certificate
     world = comparison.environment
     from_file = "arms" in world.to_dict()
@@ -120,7 +120,7 @@ def _pictures(comparison: Comparison, progress: CompareProgress | None) -> tuple
 
 
 def _words(name: str, comparison: Comparison) -> tuple[str, str, str]:
-    """Heading, text for those who cannot see the figure, and caption."""
+    """Return heading, text for those who cannot see the figure, and caption."""
     rows = comparison.entrants
     level = f"{100 * rows[0].certificate.confidence:g}%"
     match name:
@@ -228,7 +228,7 @@ def _opening(comparison: Comparison) -> str:
 
 
 def _budget(comparison: Comparison) -> str:
-    """A sentence on per-round policies, if there are any that were cut."""
+    """Write a sentence on per-round policies, if there are any that were cut."""
     rows = [row.certificate for row in comparison.entrants]
     cut = [row for row in rows if row.divergence_unit == "round" and row.horizon < max(r.horizon for r in rows)]
     if not cut:

@@ -37,7 +37,7 @@ from banditto.report.style import (
 
 
 def regret_figure(comparison: Comparison, look: Look) -> Figure | None:
-    """Mean regret against pulls, with a band for nine executions out of ten; None if all arms are equal."""
+    """Draw mean regret against pulls, with a band for nine executions out of ten; None if all arms are equal."""
     floor = _smallest_loss(comparison)
     if floor is None:
         return None
@@ -79,7 +79,7 @@ def _smallest_loss(comparison: Comparison) -> float | None:
 
 
 def agreement_figure(comparison: Comparison, look: Look) -> Figure:
-    """The share of pairs that agree, with its exact interval, against 1 - rho."""
+    """Draw the share of pairs that agree, with its exact interval, against 1 - rho."""
     rows = comparison.entrants
     figure = new_figure(look, 1.3 + (0.55 if look.narrow else 0.36) * len(rows))
     axes = figure.subplots()
@@ -111,7 +111,7 @@ def agreement_figure(comparison: Comparison, look: Look) -> Figure:
 
 
 def _name_rows(axes: Axes, rows: tuple[Entrant, ...], look: Look) -> None:
-    """Names on the left, or on a narrow screen above each row."""
+    """Write names on the left, or on a narrow screen above each row."""
     axes.set_ylim(len(rows) - 0.5, -0.6 if look.narrow else -0.5)
     axes.spines["left"].set_visible(False)
     if look.narrow:
@@ -131,7 +131,7 @@ def _name_rows(axes: Axes, rows: tuple[Entrant, ...], look: Look) -> None:
 
 
 def divergence_figure(comparison: Comparison, look: Look) -> Figure:
-    """The share of pairs that have parted, against the number of pulls."""
+    """Draw the share of pairs that have parted, against the number of pulls."""
     names = [plain(row.label) for row in comparison.entrants]
     figure = new_figure(look, (4.8 if look.narrow else 4.0) + legend_height(look, names))
     axes = figure.subplots()
@@ -164,7 +164,7 @@ def divergence_figure(comparison: Comparison, look: Look) -> Figure:
 
 
 def guarantee_figure(comparison: Comparison, look: Look) -> Figure | None:
-    """The terms of each guarantee, stacked, against rho; None when no policy has a guarantee."""
+    """Draw the terms of each guarantee, stacked, against rho; None when no policy has a guarantee."""
     rows = tuple(row for row in comparison.entrants if row.certificate.guarantee is not None)
     if not rows:
         return None
@@ -217,7 +217,7 @@ _DIRECTIONS = 360
 
 
 def design_figure(design: Design, actions: FloatArray | ActionSet, look: Look = PLAIN) -> Figure:
-    """Of actions with two features."""
+    """Draw a design of actions with two features, on a figure of its own."""
     features = actions.shape[1] if isinstance(actions, np.ndarray) else actions.dimension
     if features != 2 or design.dimension != 2:
         given = f"{features} features, of which {design.dimension} are spanned"
@@ -236,7 +236,7 @@ def design_figure(design: Design, actions: FloatArray | ActionSet, look: Look = 
 
 
 def draw_design(axes: Axes, design: Design, actions: FloatArray | ActionSet, look: Look = PLAIN) -> None:
-    """Actions, ellipse and core set."""
+    """Draw actions, ellipse and core set of a design into axes."""
     _actions(axes, actions, look)
     _ellipse(axes, design, look)
     core = np.array(design.actions)
@@ -279,7 +279,7 @@ _HEIGHT = 3.6
 def price_figure(
     points: Sequence[CurvePoint], quantity: Literal["horizon", "regret"], look: Look, chosen: CurvePoint | None = None
 ) -> Figure:
-    """Both axes logarithmic; a ring marks the plan."""
+    """Draw what a smaller rho costs, on logarithmic axes; a ring marks the plan."""
     names = list(dict.fromkeys(point.policy for point in points))
     figure = new_figure(look, _HEIGHT + legend_height(look, names))
     axes = figure.subplots()
@@ -314,7 +314,7 @@ def price_figure(
 
 
 def price_files(points: Sequence[CurvePoint], chosen: CurvePoint, look: Look) -> dict[str, bytes]:
-    """Both figures as PNG and SVG, and the numbers behind them."""
+    """Draw both figures as PNG and SVG; they come back by name, with the numbers behind them."""
     files: dict[str, bytes] = {"curves.csv": curves_csv(points).encode()}
     with drawn_in(look):
         for quantity in ("horizon", "regret"):
@@ -325,7 +325,7 @@ def price_files(points: Sequence[CurvePoint], chosen: CurvePoint, look: Look) ->
 
 
 def curves_csv(points: Sequence[CurvePoint]) -> str:
-    """policy, rho, horizon, regret."""
+    """Write the points as CSV: policy, rho, horizon, regret."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(CurvePoint._fields)

@@ -58,7 +58,7 @@ class Picture(NamedTuple):
 
 
 def page(title: str, parts: Sequence[str]) -> str:
-    """A whole document."""
+    """Write a whole document of these parts."""
     head = (
         '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="generator" content="banditto">'
@@ -68,22 +68,22 @@ def page(title: str, parts: Sequence[str]) -> str:
 
 
 def heading(level: int, text: str) -> str:
-    """A heading."""
+    """Write a heading of this level."""
     return f"<h{level}>{escape(text)}</h{level}>"
 
 
 def paragraph(text: str, kind: str = "") -> str:
-    """A paragraph of plain text."""
+    """Write a paragraph of plain text."""
     return f'<p class="{kind}">{escape(text)}</p>' if kind else f"<p>{escape(text)}</p>"
 
 
 def code(text: str) -> str:
-    """Lines to be copied."""
+    """Write lines that a reader may copy."""
     return f"<pre><code>{escape(text)}</code></pre>"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "", marked: int | None = None) -> str:
-    """A table that scrolls on narrow screens; the cells of column `marked` are verdicts, and coloured."""
+    """Write a table that scrolls on narrow screens; the cells of column `marked` are verdicts, and coloured."""
     head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
 
     def cell(column: int, text: str) -> str:
@@ -97,7 +97,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "", 
 
 
 def picture(figure: Picture) -> str:
-    """A figure that follows the reader's theme and the screen's width."""
+    """Write a figure that follows the reader's theme and the screen's width."""
 
     def data(theme: str, size: str) -> str:
         return "data:image/svg+xml;base64," + base64.b64encode(figure.looks[theme, size]).decode("ascii")

@@ -45,7 +45,7 @@ _MARKS = {0.45: (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0), 0.9: (1.0, 2
 
 
 def claim_figure(chart: Chart, look: Look) -> Figure:
-    """Points have shapes and colours of their own; lines of the theory are grey, with dashes of their own."""
+    """Draw points in shapes and colours of their own; lines of the theory are grey, with dashes of their own."""
     curves = [replace(curve, label=curve.label.replace("$", r"\$")) for curve in chart.curves]  # no formulas
     labels = [curve.label for curve in curves]
     joined = sum(not curve.theory for curve in curves) > 1  # a single row of points lies on its theory's line
@@ -127,7 +127,7 @@ _COLUMNS = ("name", "place", "quantity", "relation", "predicted", "measured", "l
 def reproduction_files(
     found: Reproduction, content: Mapping[str, Any], progress: Callable[[str, int, int], None] | None = None
 ) -> Files:
-    """Everything; `content` is what `--json` prints."""
+    """Make all files of the report, by name; `content` is what `--json` prints."""
     files: Files = {"claims.json": json.dumps(content, indent=2, allow_nan=False) + "\n", "claims.csv": _csv(found)}
     pictures: dict[str, Picture] = {}
     for done, row in enumerate(found.rows):
@@ -148,7 +148,7 @@ def reproduction_files(
 
 
 def figure_names(claims: Sequence[Claim]) -> list[str]:
-    """The files that a claim's chart may have, in every report."""
+    """List the files that a claim's chart may have, in every report."""
     return [f"figures/{claim.name}.{kind}" for claim in claims for kind in ("svg", "png")]
 
 
@@ -194,7 +194,7 @@ def _report(found: Reproduction, content: Mapping[str, Any], pictures: Mapping[s
 
 
 def _section_title(row: Row) -> str:
-    """The part of the paper that a claim is about; a repair stands with what it repairs."""
+    """Name the part of the paper that a claim is about; a repair stands with what it repairs."""
     first, second, *_ = row.claim.name.split("-")
     special = {"printed": "What is printed, and its repair", "beyond": "Beyond the paper", "warm": "Warm-up I"}
     special |= {"appendix": "Appendix G"}  # the names of its claims say f, and names stay

@@ -30,7 +30,7 @@ SAME, DIFFERENT = "#D9D9D9", "#D7261E"
 def ribbon_figure(
     views: Sequence[tuple[str, PairView]], means: Sequence[float], look: Look = PLAIN, arm_names: Sequence[str] = ()
 ) -> Figure:
-    """One panel per (title, view); arms without names have numbers."""
+    """Draw a panel for each (title, view); arms without names have numbers."""
     figure = new_figure(look, (1.6 if look.narrow else 1.0) + (1.55 if look.narrow else 1.3) * len(views))
     panels = figure.subplots(len(views), 1, squeeze=False)[:, 0]
     count = len(means) or max(view.arms for _, view in views)  # actions of an infinite set have numbers only
@@ -53,7 +53,7 @@ def ribbon_figure(
 
 
 def _legend_columns(labels: Sequence[str], look: Look) -> int:
-    """One line if all fit into it, else as many columns as the longest label leaves room for, four at most."""
+    """Count the columns: one line if all fit, else as many as the longest label leaves room for, four at most."""
     widths = [len(label) + 9 for label in labels]  # in letters, with the patch and what is between columns
     room = int(14.0 * look.width)
     if sum(widths) <= room and len(labels) <= 6:
@@ -62,7 +62,7 @@ def _legend_columns(labels: Sequence[str], look: Look) -> int:
 
 
 def arm_colours(views: Sequence[tuple[str, PairView]], arms: int) -> list[str]:
-    """A colour for each arm: its own, or the common one of those that are seen least."""
+    """Choose a colour for each arm: its own, or the common one of those that are seen least."""
     if arms <= len(ARM_COLOURS):
         return list(ARM_COLOURS[:arms])
     seen = np.zeros(arms, dtype=np.int64)
@@ -96,7 +96,7 @@ def _draw(axes: Axes, title: str, view: PairView, look: Look, colours: Sequence[
 
 
 def _start(view: PairView) -> float:
-    """Where the picture begins: half a decade before either side first changes its arm."""
+    """Find where the picture begins: half a decade before either side first changes its arm."""
     changes = [np.flatnonzero(np.diff(sequence)) for sequence in (view.first, view.second)]
     first = min((int(view.rounds[where[0]]) for where in changes if where.size), default=0)
     return max(1.0, first / 3.0)

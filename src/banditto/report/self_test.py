@@ -37,7 +37,7 @@ class DiagnosisContent(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One thing that was looked at."""
+    """One thing that was looked at, and how it is."""
 
     name: str
     outcome: Outcome
@@ -46,17 +46,17 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True)
 class Diagnosis:
-    """All checks."""
+    """All checks of one self-test."""
 
     checks: tuple[Check, ...]
 
     @property
     def healthy(self) -> bool:
-        """Whether nothing failed."""
+        """Whether no check failed."""
         return all(check.outcome != "failed" for check in self.checks)
 
     def to_dict(self) -> DiagnosisContent:
-        """Plain data."""
+        """Return plain data: the checks, and whether nothing failed."""
         checks: list[CheckContent] = [
             {"name": check.name, "outcome": check.outcome, "detail": check.detail} for check in self.checks
         ]
@@ -64,7 +64,7 @@ class Diagnosis:
 
 
 def examine(store: str | None = None) -> Diagnosis:
-    """Check everything; with a store, whether it can be written and every log in it verifies."""
+    """Check everything, and a store if one is given: whether it can be written and every log in it verifies."""
     checks = [_timed("golden sequences", _golden)]
     checks.append(_timed("store", lambda: _store(store)) if store else _unasked("store", "no --store was given"))
     return Diagnosis(checks=tuple(checks))
@@ -85,7 +85,7 @@ def _timed(name: str, look: Callable[[], tuple[bool, str]]) -> Check:
 
 
 def _golden() -> tuple[bool, str]:
-    """Coins, plans and decisions."""
+    """Compare coins, plans and decisions with the golden ones; whether they agree comes back, and a line."""
     wanted, found = expected(), digests()
     wrong = [name for name in wanted if found.get(name) != wanted[name]]
     if wrong or set(found) != set(wanted):
@@ -116,7 +116,7 @@ def _store(url: str) -> tuple[bool, str]:
 
 
 def doctor_page(diagnosis: Diagnosis) -> str:
-    """The diagnosis as one HTML file, for a file that an inspector reads."""
+    """Write the diagnosis as one HTML file, for the file that an inspector reads."""
     about = provenance()
     rows = [(check.name, check.outcome, check.detail) for check in diagnosis.checks]
     versions = [(name, str(version or "not installed")) for name, version in (about["versions"] | extras()).items()]

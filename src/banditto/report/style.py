@@ -54,7 +54,7 @@ class Look(NamedTuple):
 
     @property
     def narrow(self) -> bool:
-        """For telephones."""
+        """Whether it is narrow, for telephones."""
         return self.width < 6.0
 
 
@@ -69,7 +69,7 @@ LOOKS = {
 
 @contextmanager
 def drawn_in(look: Look) -> Iterator[None]:
-    """Matplotlib's settings for a look; text stays text in SVG, so files are small and letters sharp."""
+    """Set Matplotlib up for a look; text stays text in SVG, so files are small and letters sharp."""
     theme = look.theme
     settings: dict[Any, Any] = {
         "text.color": theme.ink,
@@ -95,33 +95,33 @@ def drawn_in(look: Look) -> Iterator[None]:
 
 
 def new_figure(look: Look, height: float) -> Figure:
-    """An empty figure that no window manages."""
+    """Make an empty figure that no window manages."""
     figure = Figure(figsize=(look.width, height), dpi=150, layout="constrained")
     FigureCanvasAgg(figure)
     return figure
 
 
 def policy_style(look: Look, index: int) -> dict[str, Any]:
-    """Colour and dashes of the index-th policy: seven colours, then the same again dashed."""
+    """Return colour and dashes of the index-th policy: seven colours, then the same again dashed."""
     colours = look.theme.policies
     dashes = ("-", "--", ":", "-.")[(index // len(colours)) % 4]
     return {"color": colours[index % len(colours)], "linestyle": dashes}
 
 
 def legend_below(figure: Figure, look: Look) -> None:
-    """A legend under everything."""
+    """Put a legend under everything else in a figure."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
     columns = _columns(look, labels)
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=9)
 
 
 def legend_height(look: Look, labels: Sequence[str]) -> float:
-    """About how many inches a legend of these labels takes."""
+    """Estimate how many inches a legend of these labels takes."""
     return 0.19 * math.ceil(len(labels) / _columns(look, labels))
 
 
 def _columns(look: Look, labels: Sequence[str]) -> int:
-    """As many as the longest label leaves room for."""
+    """Count the columns that the longest label leaves room for."""
     longest = max((len(label) for label in labels), default=1)
     return max(1, min(int(look.width * 12.5 / (longest + 7)), len(labels), 4))
 
@@ -136,14 +136,14 @@ def plain(name: str) -> str:
 
 
 def as_svg(figure: Figure) -> bytes:
-    """The figure as SVG, the same bytes whenever it is drawn."""
+    """Draw a figure as SVG, the same bytes whenever it is drawn."""
     out = io.BytesIO()
     figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     return out.getvalue()
 
 
 def as_png(figure: Figure) -> bytes:
-    """The figure as PNG."""
+    """Draw a figure as PNG; its bytes come back."""
     out = io.BytesIO()
     figure.savefig(out, format="png", metadata={"Software": None})
     return out.getvalue()

@@ -36,7 +36,7 @@ class ArmSpace(NamedTuple):
 
     @classmethod
     def of(cls, policy: BatchedPolicy[Any], rewards: Rewards) -> ArmSpace:
-        """The space of a policy that was built for these rewards."""
+        """Make the space of a policy that was built for these rewards."""
         widest = 1.0 if rewards.kind == "bounded" else math.inf
         proved = own_guarantee(policy)
         promised = 0.0 if proved is None else proved.promised_gap or 0.0
@@ -55,11 +55,11 @@ class ArmSpace(NamedTuple):
         return max(20.0 * self.rewards.sigma, self.smallest_lead)
 
     def environment(self, point: Point) -> Environment:
-        """Rewards with these means, and the largest variance that they allow."""
+        """Make an environment with these means, and the largest variance that they allow."""
         return Bernoulli(point) if self.rewards.kind == "bounded" else Gaussian(point, self.rewards.sigma)
 
     def starts(self, seed: int) -> Iterator[Point]:
-        """Instances to begin with, the most promising first; the arms of each are in an order of its own."""
+        """Yield instances to begin with, the most promising first; the arms of each are in an order of its own."""
         yield self._point([0.0] * (self.arms - 1), 0.5)
         for number, point in enumerate(self._ordered_starts()):
             yield self._shuffled(point, seed, number)
@@ -74,30 +74,30 @@ class ArmSpace(NamedTuple):
                         yield self._point(self._profile(profile, gap, other), level)
 
     def _scales(self) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
-        """Pairs of gaps: both in windows, in the same one or in two; and of all sizes, for unknown windows."""
+        """Return pairs of gaps: both in windows, in the same one or in two; and of all sizes, for unknown windows."""
         middles = [window.at(0.5) for window in self.windows]
         near = [(w.at(place), w.at(0.4)) for place in _PLACES for w in self.windows]
         near += [(gap, other) for k, gap in enumerate(middles) for other in middles[k + 1 : k + 5]]
         return near, [(gap, gap / 3.0) for gap in self._round_gaps()]
 
     def _shuffled(self, point: Point, seed: int, number: int) -> Point:
-        """The same means in another order; every eighth stays as it is, with the best arm last."""
+        """Put the means into another order; every eighth stays as it is, with the best arm last."""
         if number % 8 == 0:
             return point
         keys = [float(Coins(seed, number, 1).uniform("order", 0, arm)[0, 0]) for arm in range(self.arms)]
         return tuple(mean for _, mean in sorted(zip(keys, point, strict=True)))
 
     def typical(self, gap: float | None) -> Environment:
-        """Arms that nobody chose for being hard: equal gaps, a tenth of the range unless told, the best arm last."""
+        """Make arms that nobody chose as hard ones: equal gaps, a tenth of the range unless told, the best arm last."""
         usual = 0.1 if self.rewards.kind == "bounded" else 0.2 * self.rewards.sigma
         return self.environment(self._point([gap or usual] * (self.arms - 1), 0.5))
 
     def _round_gaps(self) -> list[float]:
-        """Gaps of all sizes, for policies whose windows are unknown."""
+        """Return gaps of all sizes, for policies whose windows are unknown."""
         return [self.widest * 2.0 ** (-k / 2.0) for k in range(24)]
 
     def _profile(self, name: str, gap: float, other: float) -> list[float]:
-        """Gaps of all arms but the best."""
+        """Return the gaps of all arms but the best, in the pattern of this name."""
         many = self.arms - 1
         match name:
             case "equal":
@@ -151,7 +151,7 @@ class ArmSpace(NamedTuple):
         return found
 
     def _rearranged(self, gaps: list[float], top: float, level: float | None) -> Point:
-        """Means with gaps in the arms' order, kept within what is allowed."""
+        """Return means with gaps in the arms' order, kept within what is allowed."""
         best = gaps.index(min(gaps))
         gaps = [0.0 if k == best else min(max(gap, self.smallest_lead), self.widest) for k, gap in enumerate(gaps)]
         if self.rewards.kind == "bounded":

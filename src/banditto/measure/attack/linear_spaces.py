@@ -36,7 +36,7 @@ class LinearSpace(NamedTuple):
 
     @classmethod
     def of(cls, policy: Any, rewards: Rewards) -> LinearSpace:
-        """The space of a linear policy."""
+        """Make the space of a linear policy with these rewards."""
         widest = 2.0 * largest_parameter(rewards, policy.centre)
         return cls(policy.actions, rewards, policy.centre, tuple(windows_of(policy, widest)))
 
@@ -46,13 +46,13 @@ class LinearSpace(NamedTuple):
         return 0.5 if self.rewards.kind == "bounded" else 1.0
 
     def environment(self, point: Point) -> Environment:
-        """Rewards with this parameter."""
+        """Make an environment with this parameter."""
         if self.rewards.kind == "bounded":
             return LinearBernoulli(point, self.actions)
         return LinearGaussian(point, self.actions, self.rewards.sigma)
 
     def starts(self, seed: int) -> Iterator[Point]:
-        """Parameters to begin with: no difference at all, ties, gaps in windows, all lengths; whatever the seed is."""
+        """Yield parameters to begin with: no difference, ties, gaps in windows, all lengths; whatever the seed is."""
         yield (0.0,) * self.actions.dimension
         directions = [*self._ties(), *self._spread()]
         for direction in directions:
@@ -73,7 +73,7 @@ class LinearSpace(NamedTuple):
         return self.environment(point or tuple((_LONGEST * direction).tolist()))
 
     def widest_lead(self) -> float:
-        """The widest gap between the best and the second best action that a parameter can bring about."""
+        """Find the widest gap between the best and the second best action that a parameter can bring about."""
         lead = self._lags(self._leading())
         return 0.0 if lead is None else _LONGEST * self._slope * lead
 
@@ -97,12 +97,12 @@ class LinearSpace(NamedTuple):
         return max(others or directions, key=self._lead)
 
     def _lead(self, direction: FloatArray) -> float:
-        """By how much the best of finitely many actions leads; 0 if two of them are equal."""
+        """Work out by how much the best of finitely many actions leads; 0 if two of them are equal."""
         best, second = np.sort(product(self.actions.to_array(), direction))[::-1][:2]
         return float(best - second)
 
     def _spread(self) -> list[FloatArray]:
-        """Directions along the features and all around, the same for everybody."""
+        """Return directions along the features and all around, the same for everybody."""
         d = self.actions.dimension
         coins = Coins(0, 0, _DIRECTIONS)
         u, v = (np.concatenate([coins.uniform("direction", k, f) for f in range(d)], axis=1) for k in (0, 1))
@@ -110,7 +110,7 @@ class LinearSpace(NamedTuple):
         return [_unit(row) for row in np.concatenate([np.eye(d), around])]
 
     def _ties(self) -> list[FloatArray]:
-        """Directions in which two actions are the best ones and equal."""
+        """Find directions in which two actions are the best ones and equal."""
         if not isinstance(self.actions, FiniteActions):
             return []
         points = self.actions.to_array()[:_MOST_TIED]

@@ -32,19 +32,19 @@ _PARENTS, _CHILDREN = 6, 4
 
 
 class Space(Protocol):
-    """Which instances there are."""
+    """The instances that a search may look at; a point stands for one of them."""
 
     def starts(self, seed: int) -> Iterator[Point]:
-        """Instances to begin with, the most promising first."""
+        """Yield instances to begin with, the most promising first."""
 
     def neighbours(self, point: Point, scale: float, coins: Coins, round_number: int) -> list[Point]:
-        """Instances near one, as many as there are coins."""
+        """Return instances near one, as many as there are coins."""
 
     def environment(self, point: Point) -> Environment:
-        """The instance."""
+        """Make the environment of a point."""
 
     def typical(self, gap: float | None) -> Environment:
-        """An instance that nobody chose for being hard."""
+        """Make an instance that nobody chose for being hard."""
 
 
 class Seen(NamedTuple):
@@ -85,7 +85,7 @@ def search(
     report: Report,
     known: Sequence[Point] = (),
 ) -> WorstInstance:
-    """Spend about `budget` pairs, never more; `known` are instances that were bad for similar policies."""
+    """Spend about `budget` pairs, never more; the worst instance comes back. `known` were bad for similar policies."""
     hunt = _Hunt(policy, space, seed, executor, report)
     wanted = max(_FEWEST_STARTS, int(_FIRST_SHARE * budget) // _FIRST_LOOK)
     starts = _distinct(iter([*known, *_spread_over(_distinct(space.starts(seed)), max(1, wanted - len(known)))]))
@@ -121,12 +121,12 @@ class _Hunt:
         self.pairs = self.instances = 0
 
     def look(self, points: Sequence[Point], pairs: int) -> list[Seen]:
-        """New instances with so many pairs each."""
+        """Play so many pairs of each of some new instances; what was seen comes back."""
         self.instances += len(points)
         return self._measured([Seen(point, 0, 0, 0) for point in points], pairs)
 
     def look_again(self, looked: list[Seen], several: int, pairs: int) -> list[Seen]:
-        """More pairs for the most promising ones."""
+        """Play more pairs of the most promising instances; all come back, with what is known now."""
         ranked = sorted(looked, key=_by_rank)
         return self._measured(ranked[:several], pairs) + ranked[several:]
 
@@ -153,7 +153,7 @@ class _Hunt:
 
 
 def _count(run: Run, first: int, size: int, groups: int) -> int:
-    """What a worker is sent: how many pairs differ in some groups of one size."""
+    """Count how many pairs differ in some groups of one size; this is what a worker is sent."""
     # noise is addressed by a group's number, which says where it begins only together with its size
     shifted = Run(
         policy=run.policy,
@@ -190,7 +190,7 @@ def _distinct(points: Iterator[Point]) -> list[Point]:
 
 
 def _spread_over(points: list[Point], wanted: int) -> list[Point]:
-    """So many of a long list: the first third as they come, the rest from all over it."""
+    """Choose so many of a long list: the first third as they come, the rest from all over it."""
     if len(points) <= wanted:
         return points
     front = -(-wanted // 3)
@@ -206,7 +206,7 @@ class UndecidedWindow(NamedTuple):
     high: float
 
     def at(self, place: float) -> float:
-        """The gap at `place`: 0 is the lower end, 1 the upper end."""
+        """Return the gap at `place`: 0 is the lower end, 1 the upper end."""
         return self.low + place * (self.high - self.low)
 
 
@@ -214,7 +214,7 @@ _EDGES = (("commit low", "commit high"), ("low", "high"))
 
 
 def windows_of(policy: Any, widest: float) -> list[UndecidedWindow]:
-    """The windows that some gap up to `widest` reaches, narrow ones too; none if the policy does not say."""
+    """List the windows that some gap up to `widest` reaches, narrow ones too; none if the policy does not say."""
     if not isinstance(policy, Policy):
         return []
     found = []
