@@ -67,11 +67,13 @@ PLAIN = {
 }
 
 # Names whose arguments are still to be written up, one by one.
-PENDING = {
-    *("Attack", "Calibration", "Certificate", "Comparison", "Experiment", "Registration", "Replay", "Reproduction"),
-    *("TrialPlan", "attack", "calibrate", "certify", "cluster", "compare", "plan", "replay", "replicate", "reproduce"),
-    *("verify", "watch_pair"),
+PENDING = {"Attack", "Calibration", "Certificate", "Comparison", "Replay", "Reproduction", "TrialPlan", "Experiment", "Registration"}
+# What measures, plans or runs live: every argument or attribute is described, in its order, and there is an example.
+FUNCTIONS = {
+    *("attack", "calibrate", "certify", "cluster", "compare", "plan", "replay", "replicate", "reproduce", "verify"),
+    "watch_pair",
 }
+RESULTS = {"Attack", "Calibration", "Certificate", "Comparison", "Replay", "Reproduction", "TrialPlan"}
 
 
 def test_every_name_was_thought_of() -> None:
@@ -187,3 +189,35 @@ def test_there_are_examples_for_what_one_begins_with() -> None:
         "policies.certified_elimination.certified_elimination",
     }
     assert {f"banditto.{name}" for name in begun} <= set(MODULES)
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS | RESULTS | {"Experiment", "Registration"}))
+def test_everything_is_described_in_its_order_with_an_example(name: str) -> None:
+    thing = getattr(bd, name)
+    text = inspect.cleandoc(thing.__doc__)
+    assert ">>> " in text.partition("\nExamples:\n")[2]
+    if name == "Experiment":  # users do not make it by its constructor
+        assert described(text, "Attributes") == ["name", "registration"]
+    else:
+        described_under = "Attributes" if name in RESULTS else "Args"
+        assert described(text, described_under) == list(inspect.signature(thing).parameters)
+
+
+def described(text: str, section: str) -> list[str]:
+    """List the names that a section of a docstring describes; lines that go on are indented further."""
+    body = text.partition(f"\n{section}:\n")[2].partition("\n\n")[0]
+    return [line.partition(":")[0].strip() for line in body.splitlines() if not line.startswith(" " * 8)]
+
+
+PUBLIC_CLASSES = [bd.Experiment, bd.Registration, *(getattr(bd, name) for name in sorted(RESULTS))]
+
+
+@pytest.mark.parametrize("kind", PUBLIC_CLASSES, ids=lambda kind: str(kind.__name__))
+def test_methods_describe_their_arguments(kind: type) -> None:
+    for name in [name for name in vars(kind) if not name.startswith("_")]:
+        method = getattr(kind, name)
+        if inspect.isfunction(method) or inspect.ismethod(method):
+            wanted = [argument for argument in inspect.signature(method).parameters if argument != "self"]
+            written = inspect.cleandoc(method.__doc__ or "")
+            assert described(written, "Args") == wanted, name
+            assert len(written) >= 25, name

@@ -56,7 +56,11 @@ class Reproduction:
     interrupted: bool = False
 
     def count(self, verdict: Verdict) -> int:
-        """Count the rows with this verdict."""
+        """Count the rows with a verdict.
+
+        Args:
+            verdict: "agrees", "disagrees" or "not testable".
+        """
         return sum(row.verdict == verdict for row in self.rows)
 
     def summary(self) -> str:
