@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     from banditto.live.verify import verify
     from banditto.measure.attack import Attack, attack
     from banditto.measure.calibrate import Calibration, calibrate
-    from banditto.measure.certify import Certificate, certify
+    from banditto.measure.certificate import Certificate
+    from banditto.measure.certify import certify
     from banditto.measure.compare import Comparison, compare
     from banditto.measure.plan import TrialPlan, plan
     from banditto.measure.replay import Replay, replay
@@ -64,7 +65,7 @@ _PLACES = {
     "attack": "banditto.measure.attack",
     "BandittoError": "banditto.core.errors",
     "Calibration": "banditto.measure.calibrate",
-    "Certificate": "banditto.measure.certify",
+    "Certificate": "banditto.measure.certificate",
     "Coins": "banditto.chance.coins",
     "Comparison": "banditto.measure.compare",
     "ConflictError": "banditto.core.errors",

@@ -17,7 +17,7 @@ import pytest
 import banditto as bd
 from banditto.chance.coins import Coins
 from banditto.core.schedule import Batch, Schedule
-from banditto.measure.certify import Regret
+from banditto.measure.certificate import Regret
 from banditto.paper import beyond_prices, finite_arms, mean_estimation, printed, undecided, warm_up
 from banditto.paper.claims import Effort, Measured, Row, claim_of, claims
 from banditto.paper.finite_arms import FIRST, GROWING, SECOND, GrowthProblem, algorithm_1, algorithm_2

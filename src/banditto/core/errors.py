@@ -77,21 +77,40 @@ class ConflictError(BandittoError):
 
 
 class StoreError(ConflictError):
-    """The database of a live experiment cannot be reached, or is of another kind."""
+    """The database of a live experiment cannot be reached, or is of another kind.
+
+    Examples:
+        >>> StoreError("nobody answers").code
+        'store'
+    """
 
     code = "store"
 
 
 class NoStore(InvalidArgument):
-    """There is nothing yet where experiments should be: no file, or no tables of them in it."""
+    """There is nothing yet where experiments should be: no file, or no tables of them in it.
+
+    Args:
+        argument: The argument that names the place.
+        given: What was given for it.
+        allowed: What is allowed.
+
+    Examples:
+        >>> print(NoStore("store", "sqlite:///trial.db", "a file that exists"))
+        store: got sqlite:///trial.db, allowed: a file that exists
+    """
 
 
 class LogError(BandittoError):
     """The log of a live experiment has an event that does not follow from those before it.
 
-    Attributes:
-        problem: what is wrong, without the number.
-        number: the number of the event, from 1; None if it is about no event of a log.
+    Args:
+        problem: What is wrong, without the number.
+        number: The number of the event, from 1; None if it is about no event of a log.
+
+    Examples:
+        >>> print(LogError("a hash that does not follow", 7))
+        event 7: a hash that does not follow
     """
 
     code = "log"
@@ -105,7 +124,12 @@ class LogError(BandittoError):
 
 
 class IllConditioned(InvalidArgument):
-    """The actions span their space so barely that double precision cannot tell."""
+    """The actions span their space so barely that double precision cannot tell.
+
+    Examples:
+        >>> IllConditioned().argument
+        'actions'
+    """
 
     def __init__(self) -> None:
         given = "actions that span their features too barely for double precision"
@@ -115,9 +139,13 @@ class IllConditioned(InvalidArgument):
 class NoMaximum(BandittoError):
     """A linear program over a polytope has no answer.
 
-    Attributes:
+    Args:
         trouble: "empty", "unbounded" or "undecided".
-        why: what the solver found, in words.
+        why: What the solver found, in words.
+
+    Examples:
+        >>> print(NoMaximum("empty", "no point satisfies all rows"))
+        the polytope is empty: no point satisfies all rows
     """
 
     code = "no-maximum"

@@ -26,7 +26,8 @@ from banditto.core.text import html_table, text_table
 from banditto.engine.pool import shared_workers, submitted
 from banditto.engine.run import Run, run_of
 from banditto.engine.watching import Curve, PairView, regret_curve, watch_pair
-from banditto.measure.certify import MOST_JOBS, Certificate, MeasuredContent, certify, checked_rho, identity_of
+from banditto.measure.certificate import Certificate, MeasuredContent
+from banditto.measure.certify import MOST_JOBS, certify, checked_rho, identity_of
 from banditto.measure.study_file import FEWEST_ROUNDS, MOST_ROUNDS
 from banditto.numbers.intervals import MOST_PAIRS
 from banditto.policies.policy import AnyPolicy, own_horizon, own_rho

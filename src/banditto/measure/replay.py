@@ -99,9 +99,7 @@ class ReplayContent(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class Replay:
-    """One execution on the rows of a log, up to the horizon or to where an arm had too few rows.
-
-    Made by `replay`.
+    """One execution on the rows of a log, up to the horizon or to where an arm had too few rows; `replay` makes it.
 
     Attributes:
         policy: the policy that decided.

@@ -18,7 +18,8 @@ from banditto.core.errors import ShortHorizonWarning
 from banditto.geometry.actions.simplex import Simplex
 from banditto.geometry.active_sets import core_of
 from banditto.geometry.regression import Regression
-from banditto.measure.certify import Regret, certify
+from banditto.measure.certificate import Regret
+from banditto.measure.certify import certify
 from banditto.paper.claims import AtLeast, AtMost, Claim, Effort, Measured, Near, Rule
 from banditto.paper.linear_instances import sphere
 from banditto.paper.rounded_regression import (

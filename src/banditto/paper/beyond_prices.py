@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from banditto.measure.certify import Regret, certify
+from banditto.measure.certificate import Regret
+from banditto.measure.certify import certify
 from banditto.paper.claims import AtLeast, AtMost, Chart, Claim, ClaimCurve, Effort, Measured, Near
 from banditto.paper.measuring import Point, curve, power_law
 from banditto.policies.certified_elimination.certified_elimination import CertifiedElimination

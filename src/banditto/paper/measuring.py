@@ -10,7 +10,8 @@ import numpy as np
 from scipy.special import stdtrit
 
 from banditto.measure.attack.search import windows_of
-from banditto.measure.certify import Certificate, certify
+from banditto.measure.certificate import Certificate
+from banditto.measure.certify import certify
 from banditto.paper.claims import Chart, ClaimCurve, Measured
 from banditto.policies.policy import AnyPolicy, Policy, own_rho
 from banditto.problems.environment import Environment

@@ -22,7 +22,8 @@ from banditto.engine.pool import shared_workers
 from banditto.measure.attack.arm_spaces import ArmSpace
 from banditto.measure.attack.linear_spaces import LinearSpace
 from banditto.measure.attack.search import Space, search
-from banditto.measure.certify import MOST_JOBS, Certificate, certify, checked_rho
+from banditto.measure.certificate import Certificate
+from banditto.measure.certify import MOST_JOBS, certify, checked_rho
 from banditto.numbers.intervals import MOST_PAIRS
 from banditto.policies.policy import Acting, AnyPolicy, BatchedPolicy, RoundPolicy
 from banditto.problems.catalogue import rewards_of

@@ -18,7 +18,7 @@ from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, open_unit, real
 from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
 from banditto.geometry.actions.checking import checked_actions
-from banditto.measure.certify import Regret
+from banditto.measure.certificate import Regret
 from banditto.measure.plan.planner import (
     LARGEST_RHO,
     LEAST_RHO,

@@ -12,7 +12,7 @@ from banditto import policies
 from banditto.core.json_types import AboveZero, Amount, Digest, Horizon, InsideUnit, Keywords, Natural, Positive
 from banditto.core.protocol import Protocol
 from banditto.core.text import html_table, short, text_table
-from banditto.measure.certify import Regret
+from banditto.measure.certificate import Regret
 from banditto.measure.plan.planner import LEAST_RHO, Planner, Settled
 from banditto.measure.plan.questions import Question
 from banditto.policies.policy import Policy
