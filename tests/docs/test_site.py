@@ -179,7 +179,7 @@ def test_every_public_name_is_in_the_reference(site: Path) -> None:
         assert f"{public.__module__}.{name}" in anchors, name
         assert public.__doc__, name
         for line in inspect.cleandoc(public.__doc__).split("\n\nExamples:")[0].split("\n"):
-            if line in ("Args:", "Returns:"):
+            if line in ("Args:", "Attributes:", "Raises:", "Returns:"):
                 continue  # headings of tables
             shown = re.sub(r"^ {4}(\w+: )?", "", line)  # an argument's name stands in a column of its own
             assert " ".join(re.sub("[`*]", "", shown).split()) in text, (name, line)

@@ -65,7 +65,7 @@ def watch_pair(
         points: at how many rounds to look, at most; they are closer together at the beginning.
 
     Returns:
-        `rounds`, the arms of the `first` and the `second` side there, and `same`: whether all pulls are the same.
+        A view with `rounds`, the arms of `first` and `second` side there, and `same` for the whole sequences.
 
     Examples:
         >>> from banditto import Bernoulli, CertifiedElimination
