@@ -29,7 +29,7 @@ from banditto.core.rewards import Rewards
 from banditto.geometry.regression import Regression
 from banditto.numbers import lattice
 from banditto.numbers.intervals import clopper_pearson
-from banditto.policies.linear.estimate_rounding import LatticeRounding, leverage_of
+from banditto.policies.shared_linear.estimate_rounding import LatticeRounding, leverage_of
 
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#E69F00", "#009E73", "#8C8C8C"
 

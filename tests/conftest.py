@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("tests", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")
 
-SLOW_FOLDERS = {"live", "long", "statistical"}
+SLOW_FOLDERS = {"live", "long", "recorded", "statistical"}
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks

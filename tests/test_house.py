@@ -20,7 +20,7 @@ FROZEN = {
     "chance/splitmix.py": "certificates of policies that choose round by round",
     "core/digest.py": "every stored digest is taken of these bytes",
     "core/trajectory.py": "digests of sequences are published",
-    "engine/run.py": "sizes of blocks are part of the noise's address",
+    "engine/block_sizes.py": "sizes of blocks are part of the noise's address",
     "geometry/actions/canonical.py": "digests of actions; actions that were rounded to these places",
     "live/event_log.py": "the heads of receipts and exports end chains of these hashes",
     "live/order.py": "two labs hand out the same arms in the same order",

@@ -52,9 +52,9 @@ if TYPE_CHECKING:
     from banditto.paper import Reproduction, reproduce
     from banditto.policies import *
     from banditto.policies.baselines import *
-    from banditto.policies.linear.replicable_least_squares import ReplicableLeastSquares
     from banditto.policies.policy import Guarantee
     from banditto.policies.shared.replicable_mean import replicable_mean, samples_needed
+    from banditto.policies.shared_linear.replicable_least_squares import ReplicableLeastSquares
     from banditto.problems.catalogue import policy_of
     from banditto.problems.environments import *
     from banditto.problems.reward_log import RewardLog
@@ -93,7 +93,7 @@ _PLACES = {
     "g_optimal_design": "banditto.geometry.design",
     "net": "banditto.geometry.actions.nets",
     "Replay": "banditto.measure.replay",
-    "ReplicableLeastSquares": "banditto.policies.linear.replicable_least_squares",
+    "ReplicableLeastSquares": "banditto.policies.shared_linear.replicable_least_squares",
     "RewardLog": "banditto.problems.reward_log",
     "plan": "banditto.measure.plan",
     "policy_of": "banditto.problems.catalogue",

@@ -23,9 +23,10 @@ from banditto.core.errors import ContractError, WorkerError
 from banditto.core.trajectory import SEQUENCE, start_digest, varints
 from banditto.engine import rounds
 from banditto.engine.batched import BatchedPlayer
+from banditto.engine.block_sizes import PAIRS_PER_BLOCK
 from banditto.engine.blocks import run_pairs
-from banditto.engine.pairs import Moments, pseudo_regret
-from banditto.engine.run import PAIRS_PER_BLOCK, Run, run_of
+from banditto.engine.pair_counts import Moments, pseudo_regret
+from banditto.engine.run import Run, run_of
 from banditto.problems.environment import Environment
 
 T = TypeVar("T")

@@ -20,11 +20,12 @@ import pytest
 
 import banditto as bd
 from banditto.core.errors import ConflictError, InvalidArgument
+from banditto.engine.block_sizes import PAIRS_PER_BLOCK
 from banditto.engine.blocks import run_pairs
 from banditto.engine.ledger import FILE_NAME, Ledger
-from banditto.engine.pairs import Moments, PairCounts
+from banditto.engine.pair_counts import Moments, PairCounts
 from banditto.engine.player import player_of
-from banditto.engine.run import PAIRS_PER_BLOCK, run_of
+from banditto.engine.run import run_of
 from banditto.numbers.confidence_sequence import ConfidenceSequence
 from banditto.numbers.intervals import clopper_pearson
 from tests.commands import banditto

@@ -32,8 +32,8 @@ from banditto.paper.claims import Claim, Effort, Measured, Row, Untestable
 from banditto.paper.linear_instances import cube
 from banditto.policies.least_squares_rounding.accuracies import RoundingProblem, RoundingSchedule
 from banditto.policies.least_squares_rounding.least_squares_rounding import LeastSquaresRounding
-from banditto.policies.linear.estimate_rounding import PaperGridRounding, Rounded
 from banditto.policies.linear_threshold.linear_threshold import LinearThreshold
+from banditto.policies.shared_linear.estimate_rounding import PaperGridRounding, Rounded
 
 pytestmark = pytest.mark.slow
 

@@ -16,7 +16,7 @@ from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.rewards import Rewards
 from banditto.geometry.regression import Regression
-from banditto.policies.linear.estimate_rounding import (
+from banditto.policies.shared_linear.estimate_rounding import (
     GridRounding,
     LatticeRounding,
     deviation,

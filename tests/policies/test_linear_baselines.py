@@ -20,7 +20,7 @@ from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
 from banditto.engine import rounds
 from banditto.engine.batched import BatchedPlayer
-from banditto.engine.pairs import pseudo_regret
+from banditto.engine.pair_counts import pseudo_regret
 from banditto.engine.run import run_of
 from banditto.policies.policy import RoundPolicy
 from banditto.testing import BATCHED_CHECKS, assert_same_mean

@@ -21,11 +21,11 @@ from banditto.geometry.active_sets import core_of, field_for
 from banditto.geometry.regression import Regression
 from banditto.policies.certified_elimination import ladder
 from banditto.policies.least_squares_rounding.accuracies import RoundingProblem
-from banditto.policies.linear.contests import contest, field_of, trial, values_of
-from banditto.policies.linear.estimate_rounding import PaperGridRounding, deviation, error
 from banditto.policies.linear_threshold.linear_constants import LinearProblem, spare_bias
 from banditto.policies.policy import Policy
 from banditto.policies.shared import confidence
+from banditto.policies.shared_linear.contests import contest, field_of, trial, values_of
+from banditto.policies.shared_linear.estimate_rounding import PaperGridRounding, deviation, error
 from banditto.testing import POLICY_CHECKS
 from banditto.testing.policy_contract import Check, play, random_totals
 from tests.lazily import Lazily

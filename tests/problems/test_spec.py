@@ -11,7 +11,7 @@ from typer.main import get_command
 import banditto as bd
 from banditto.cli import main
 from banditto.cli.app import app
-from banditto.cli.output import option_name
+from banditto.cli.usage_errors import option_name
 from banditto.core.errors import InvalidArgument
 from banditto.problems.spec import ProblemSpec, chosen, chosen_blank, typed
 

@@ -1,4 +1,4 @@
-"""The program: its verbs, its exit codes, and one place where every error is printed."""
+"""The program: its verbs, its exit codes, and one place where every error is caught."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ from banditto.cli.doctor import doctor
 from banditto.cli.export import export
 from banditto.cli.init import init
 from banditto.cli.missing_correct_stop import correct, missing, stop
-from banditto.cli.output import EXIT_BUG, EXIT_CHECK, EXIT_CONFLICT, EXIT_OK, EXIT_PIPE, EXIT_USAGE, print_error
+from banditto.cli.output import EXIT_BUG, EXIT_CHECK, EXIT_CONFLICT, EXIT_OK, EXIT_PIPE, EXIT_USAGE
 from banditto.cli.plan import plan
 from banditto.cli.policies import policies
 from banditto.cli.replay import replay
 from banditto.cli.reproduce import reproduce
 from banditto.cli.status_pending import pending, status
+from banditto.cli.usage_errors import print_error
 from banditto.cli.verify_replicate import replicate, verify
 from banditto.core.errors import BandittoError, ConflictError
 from banditto.version import __version__

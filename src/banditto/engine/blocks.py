@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from banditto.core.errors import WorkerError
 from banditto.engine.ledger import Ledger
-from banditto.engine.pairs import PairCounts
+from banditto.engine.pair_counts import PairCounts
 from banditto.engine.player import Player, player_of
 from banditto.engine.pool import WORKER_DIED, Parts, Pool, Share, Task, workers_for
 from banditto.engine.run import Run

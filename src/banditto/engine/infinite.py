@@ -19,9 +19,10 @@ from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import ContractError
 from banditto.core.trajectory import Streak, Trajectory
 from banditto.engine.batched import regrets_of
-from banditto.engine.pairs import PairCounts
+from banditto.engine.block_sizes import pairs_per_block
+from banditto.engine.pair_counts import PairCounts
 from banditto.engine.player import Batch, Unit, Watched
-from banditto.engine.run import Run, pairs_per_block
+from banditto.engine.run import Run
 from banditto.policies.policy import PlacedPolicy
 from banditto.problems.environment import LinearEnvironment
 

@@ -1,6 +1,6 @@
 // What a GPU does in one pass: coins, rewards, and reductions over the arms of a replicate.
 //
-// Coins are Philox4x64-10, word for word those of banditto/coins.py. Binomial totals are those of banditto/binomials.py,
+// Coins are Philox4x64-10, word for word those of banditto/chance/coins.py. Binomial totals are those of banditto/chance/binomials.py,
 // at the same places of the same streams, step by step, so that both can be compared draw by draw; only logarithms may
 // round differently. Compile without fused multiply-add.
 

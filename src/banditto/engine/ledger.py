@@ -28,7 +28,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from banditto.core.errors import ConflictError, InvalidArgument, shown
-from banditto.engine.pairs import Moments, PairCounts
+from banditto.engine.pair_counts import Moments, PairCounts
 
 fcntl: Any
 try:

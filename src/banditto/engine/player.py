@@ -8,8 +8,9 @@ from typing import Literal, NamedTuple, Protocol
 from banditto.chance.coins import Coins
 from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray, IntArray
-from banditto.engine.pairs import PairCounts
-from banditto.engine.run import Run, is_infinite
+from banditto.engine.block_sizes import is_infinite
+from banditto.engine.pair_counts import PairCounts
+from banditto.engine.run import Run
 from banditto.policies.policy import PlacedPolicy, RoundPolicy
 
 Unit = Literal["batch", "round"]

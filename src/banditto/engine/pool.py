@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 from banditto.core.errors import WorkerError
-from banditto.engine.pairs import PairCounts
+from banditto.engine.pair_counts import PairCounts
 from banditto.engine.player import Player
 
 T = TypeVar("T")

@@ -19,14 +19,14 @@ from banditto.chance.noise import Noise, round_keys
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.trajectory import SEQUENCE, start_digest
-from banditto.engine.pairs import PairCounts, pseudo_regret
+from banditto.engine.block_sizes import PAIRS_PER_ROUND_BLOCK
+from banditto.engine.pair_counts import PairCounts, pseudo_regret
 from banditto.engine.player import Followed, Unit, Watched
 from banditto.engine.run import Run
 from banditto.policies.policy import Kernel, Record, Remembering, RoundPolicy
 from banditto.problems.environment import RewardKernel
 
 ROUNDS_PER_CHUNK = 16_384
-PAIRS_PER_ROUND_BLOCK = 4  # a unit of work, on which no result depends
 MOST_PAIRS_OF_A_CURVE = 24
 
 ArmBuffer = npt.NDArray[np.uint16]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any
 
 from banditto.chance.coins import LARGEST_SEED
 from banditto.chance.noise import derived_noise_seed
@@ -11,16 +11,9 @@ from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer
 from banditto.core.horizons import LONGEST_HORIZON, LONGEST_ROUND_HORIZON, checked_arms, checked_horizon
 from banditto.engine.backend import Backend, check_machine
+from banditto.engine.block_sizes import is_infinite
 from banditto.policies.policy import Acting, AnyPolicy, PlacedPolicy, Policy, RoundPolicy
 from banditto.problems.environment import Environment, LinearEnvironment
-
-# FROZEN(v1): sizes of blocks are part of the noise's address, so that other sizes would give other rewards
-PAIRS_PER_BLOCK = 2048  # of batched policies
-PAIRS_PER_LINEAR_BLOCK = 128  # the same with features, where each active set may need a design of its own
-PAIRS_PER_DEVICE_BLOCK = 1 << 22  # the same on a GPU, which needs that many to be busy
-MOST_ON_DEVICE = 1 << 26  # arms times pairs there: half a gigabyte for each array of a block
-PAIRS_PER_SLOW_BLOCK = 16  # the same where every single reward is drawn and a block must not take for ever
-
 
 _EXAMPLES = {
     "policy": "a policy object, such as RandomThreshold(arms=3, horizon=10**8, rho=0.1)",
@@ -78,16 +71,6 @@ def run_of(
     )
 
 
-def is_infinite(environment: Environment) -> TypeGuard[LinearEnvironment]:
-    """Say whether the actions are infinitely many, so that a policy says which of them it pulls."""
-    return _is_linear(environment) and not environment.means
-
-
-def _is_linear(environment: Environment) -> bool:
-    """As `isinstance` with the protocol says, but asked for every block: that would look at every member."""
-    return hasattr(environment, "draw_at")
-
-
 def _check_actions(policy: AnyPolicy, environment: Environment) -> None:
     """A linear policy needs an environment with its actions, and infinitely many actions a policy that can cope."""
     if isinstance(policy, Acting):
@@ -98,16 +81,6 @@ def _check_actions(policy: AnyPolicy, environment: Environment) -> None:
             raise InvalidArgument("environment", environment.name, allowed)
     if is_infinite(environment) and not isinstance(policy, PlacedPolicy):
         raise InvalidArgument("policy", policy.name, "one for infinite action sets, such as certified-linear")
-
-
-def pairs_per_block(environment: Environment, backend: Backend = "numpy") -> int:
-    """Return how many pairs of a batched policy make a block: part of the noise's address."""
-    if backend != "numpy":
-        most = MOST_ON_DEVICE // len(environment.means)
-        return min(PAIRS_PER_DEVICE_BLOCK, 1 << (most.bit_length() - 1))
-    if environment.largest_count < LONGEST_HORIZON or is_infinite(environment):
-        return PAIRS_PER_SLOW_BLOCK
-    return PAIRS_PER_LINEAR_BLOCK if _is_linear(environment) else PAIRS_PER_BLOCK
 
 
 def _check_largest_batch(policy: Policy[Any], environment: Environment) -> None:

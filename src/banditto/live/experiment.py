@@ -21,12 +21,12 @@ from banditto.core.errors import BandittoError, ConflictError, InvalidArgument, 
 from banditto.core.exact import integer, real
 from banditto.core.protocol import Protocol
 from banditto.live.answers import Answer, Changed, ExperimentStatus, Pending, Told
+from banditto.live.ask_tell import Totals, Transaction
 from banditto.live.event_log import Row
 from banditto.live.fold import Course, Stage, Standing, Ticket
 from banditto.live.registration import Registration, registered
 from banditto.live.sql import Reading, Writing, now
 from banditto.live.store import Store
-from banditto.live.transaction import Totals, Transaction
 from banditto.version import __version__
 
 T = TypeVar("T")

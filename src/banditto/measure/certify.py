@@ -23,7 +23,7 @@ from banditto.core.protocol import Protocol
 from banditto.engine.backend import Backend
 from banditto.engine.blocks import Progress, run_pairs
 from banditto.engine.ledger import Ledger
-from banditto.engine.pairs import Moments, PairCounts
+from banditto.engine.pair_counts import Moments, PairCounts
 from banditto.engine.player import player_of
 from banditto.engine.run import Run, run_of
 from banditto.measure.certificate import Certificate, Regret, Verdict

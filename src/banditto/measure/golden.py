@@ -20,8 +20,8 @@ from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import ContractError
 from banditto.core.protocol import Protocol
 from banditto.core.trajectory import Streak, Trajectory
-from banditto.policies.linear.replicable_least_squares import ReplicableLeastSquares
 from banditto.policies.policy import PlacedPolicy, Policy
+from banditto.policies.shared_linear.replicable_least_squares import ReplicableLeastSquares
 from banditto.problems.catalogue import policy_of
 
 # One policy of each kind, and of each set of constants: what its digests are called, and its protocol's file.

@@ -37,9 +37,9 @@ from banditto.paper.rounded_regression import (
 )
 from banditto.policies.certified_linear.certified_linear import CertifiedLinear
 from banditto.policies.least_squares_rounding.least_squares_rounding import LeastSquaresRounding
-from banditto.policies.linear.estimate_rounding import LatticeRounding
-from banditto.policies.linear.replicable_least_squares import ReplicableLeastSquares
 from banditto.policies.linear_threshold.linear_threshold import LinearThreshold
+from banditto.policies.shared_linear.estimate_rounding import LatticeRounding
+from banditto.policies.shared_linear.replicable_least_squares import ReplicableLeastSquares
 from banditto.problems.environments.linear_rewards import LinearBernoulli
 
 # -- the estimator ----------------------------------------------------------------------------------------------------

@@ -19,8 +19,8 @@ from banditto.numbers.intervals import clopper_pearson
 from banditto.paper.claims import AtMost, Claim, Effort, Measured, Near
 from banditto.paper.linear_instances import along, sphere
 from banditto.paper.measuring import Point, exponent
-from banditto.policies.linear.contests import field_of, trial
-from banditto.policies.linear.linear_policy import largest_reward
+from banditto.policies.shared_linear.contests import field_of, trial
+from banditto.policies.shared_linear.linear_policy import largest_reward
 from banditto.problems.environments.linear_rewards import LinearGaussian
 
 DELTA, EPSILON = 0.05, 0.1

@@ -25,13 +25,13 @@ from banditto.geometry.actions.simplex import Simplex
 from banditto.paper.claims import AtLeast, AtMost, Chart, Claim, ClaimCurve, Effort, Measured, Rule
 from banditto.paper.linear_instances import ADVANTAGE, along, one_gap
 from banditto.paper.measuring import Point, curve, differing
-from banditto.policies.linear.replicable_least_squares import ReplicableLeastSquares
 from banditto.policies.linear_threshold.linear_threshold import LinearThreshold
 from banditto.policies.mean_rounding.grid_constants import GridBatch, GridSchedule
 from banditto.policies.mean_rounding.mean_rounding import MeanRounding
 from banditto.policies.policy import Policy
 from banditto.policies.random_threshold.random_threshold import RandomThreshold
 from banditto.policies.shared.replicable import Constants
+from banditto.policies.shared_linear.replicable_least_squares import ReplicableLeastSquares
 from banditto.problems.environments.bernoulli import Bernoulli
 from banditto.problems.environments.linear_rewards import LinearBernoulli
 

@@ -25,8 +25,8 @@ from banditto.numbers.intervals import clopper_pearson
 from banditto.paper.claims import AtMost, Claim, Effort, Measured, Near, Rule
 from banditto.paper.linear_instances import along, log_even, sphere
 from banditto.paper.measuring import Point, exponent
-from banditto.policies.linear.estimate_rounding import LatticeRounding, PaperGridRounding, leverage_of
-from banditto.policies.linear.replicable_least_squares import ReplicableLeastSquares
+from banditto.policies.shared_linear.estimate_rounding import LatticeRounding, PaperGridRounding, leverage_of
+from banditto.policies.shared_linear.replicable_least_squares import ReplicableLeastSquares
 from banditto.problems.environments.linear_rewards import LinearBernoulli
 
 EPSILON, RHO, DELTA = 0.2, 0.1, 0.01

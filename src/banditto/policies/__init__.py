@@ -1,4 +1,4 @@
-"""Replicable policies, one algorithm per file. This registry is the only other place that names them."""
+"""Replicable policies, a file or a folder for each algorithm. This registry is the only other place that names them."""
 
 from __future__ import annotations
 

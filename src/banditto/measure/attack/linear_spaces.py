@@ -14,7 +14,7 @@ from banditto.core.rewards import Rewards
 from banditto.geometry.actions.finite import FiniteActions
 from banditto.measure.attack.search import UndecidedWindow, windows_of
 from banditto.numbers.fixed_order import inner, product
-from banditto.policies.linear.linear_policy import largest_parameter
+from banditto.policies.shared_linear.linear_policy import largest_parameter
 from banditto.problems.environment import Environment
 from banditto.problems.environments.linear_rewards import LinearBernoulli, LinearGaussian
 

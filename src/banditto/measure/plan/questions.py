@@ -19,9 +19,9 @@ from banditto.core.registry import Entry
 from banditto.measure.attack.linear_spaces import LinearSpace
 from banditto.policies.certified_elimination.ladder_search import LadderProblem
 from banditto.policies.certified_elimination.named_gap import Aim, best_aim
-from banditto.policies.linear.linear_policy import usual_centre
 from banditto.policies.policy import AnyPolicy, Policy
 from banditto.policies.shared.replicable import without_warnings
+from banditto.policies.shared_linear.linear_policy import usual_centre
 from banditto.problems.catalogue import (
     blank_environment,
     build_environment,

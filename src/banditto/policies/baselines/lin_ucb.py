@@ -32,8 +32,8 @@ from banditto.policies.baselines.ridge import (
     update,
     weigh,
 )
-from banditto.policies.linear.linear_policy import largest_parameter, usual_centre
 from banditto.policies.policy import Kernel, Record
+from banditto.policies.shared_linear.linear_policy import largest_parameter, usual_centre
 
 
 @dataclass(frozen=True, kw_only=True)

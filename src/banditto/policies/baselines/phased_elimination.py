@@ -30,8 +30,8 @@ from banditto.geometry.actions.checking import actions_from_plain, actions_to_pl
 from banditto.geometry.actions.finite import FiniteActions
 from banditto.geometry.design import g_optimal_design
 from banditto.numbers.fixed_order import cholesky, product, second_moment, solved_lower
-from banditto.policies.linear.contests import field_of
-from banditto.policies.linear.linear_policy import check_linear, largest_parameter, usual_centre
+from banditto.policies.shared_linear.contests import field_of
+from banditto.policies.shared_linear.linear_policy import check_linear, largest_parameter, usual_centre
 
 _ACCURACY = 0.5
 _NUMBERS = ("sigma", "centre", "bound")

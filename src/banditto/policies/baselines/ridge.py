@@ -21,8 +21,8 @@ from banditto.core.protocol import Plain, Protocol, WithProtocol, fraction, from
 from banditto.core.rewards import Rewards
 from banditto.geometry.actions.checking import actions_from_plain, actions_to_plain, finite_actions
 from banditto.geometry.actions.finite import FiniteActions
-from banditto.policies.linear.linear_policy import check_linear, usual_centre
 from banditto.policies.policy import Record
+from banditto.policies.shared_linear.linear_policy import check_linear, usual_centre
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,11 +31,11 @@ from banditto.policies.certified_linear.predicted_costs import best_plan, gaps_o
 from banditto.policies.certified_linear.value_cuts import LinearCuts
 from banditto.policies.least_squares_rounding.accuracies import RoundingSchedule
 from banditto.policies.least_squares_rounding.least_squares_rounding import LeastSquaresRounding
-from banditto.policies.linear.contests import contest, field_of
-from banditto.policies.linear.linear_policy import LinearPolicy, largest_parameter
 from banditto.policies.policy import Description, Guarantee
 from banditto.policies.shared import confidence
 from banditto.policies.shared.replicable import CALIBRATED, UNRESOLVED
+from banditto.policies.shared_linear.contests import contest, field_of
+from banditto.policies.shared_linear.linear_policy import LinearPolicy, largest_parameter
 
 Method = Literal["thresholds", "lattice"]
 

@@ -20,10 +20,10 @@ from banditto.policies.certified_elimination import ladder, ladder_search
 from banditto.policies.certified_elimination.ladder import EXPLORATION_UNIT, Ladder
 from banditto.policies.certified_elimination.ladder_search import LadderProblem, Linear
 from banditto.policies.certified_linear.predicted_costs import worlds_of
-from banditto.policies.linear.contests import contest, stray
-from banditto.policies.linear.linear_policy import largest_parameter
-from banditto.policies.linear.linear_race import LinearRace, Step
 from banditto.policies.shared.replicable import UNRESOLVED
+from banditto.policies.shared_linear.contests import contest, stray
+from banditto.policies.shared_linear.linear_policy import largest_parameter
+from banditto.policies.shared_linear.linear_race import LinearRace, Step
 
 
 @dataclass(frozen=True, kw_only=True)

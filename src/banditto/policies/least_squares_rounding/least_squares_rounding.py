@@ -34,10 +34,10 @@ from banditto.geometry.actions.finite import FiniteActions
 from banditto.geometry.active_sets import ConvexField, FiniteField, field_for
 from banditto.policies.least_squares_rounding.accuracies import RoundingProblem, RoundingSchedule
 from banditto.policies.least_squares_rounding.openings import Opening, Openings
-from banditto.policies.linear.estimate_rounding import PRECISION_SHARE
-from banditto.policies.linear.linear_policy import LinearPolicy
 from banditto.policies.policy import Description, Guarantee
 from banditto.policies.shared.replicable import UNRESOLVED
+from banditto.policies.shared_linear.estimate_rounding import PRECISION_SHARE
+from banditto.policies.shared_linear.linear_policy import LinearPolicy
 
 
 class RoundingState(NamedTuple):

@@ -18,7 +18,7 @@ from banditto.geometry.active_sets import ConvexField, FiniteField, core_of, fie
 from banditto.geometry.design import Design
 from banditto.geometry.regression import Regression
 from banditto.policies.least_squares_rounding.accuracies import RoundingBatch, RoundingSchedule
-from banditto.policies.linear.estimate_rounding import (
+from banditto.policies.shared_linear.estimate_rounding import (
     GridRounding,
     LatticeRounding,
     PaperGridRounding,
@@ -26,7 +26,7 @@ from banditto.policies.linear.estimate_rounding import (
     leverage_of,
     pulls_for,
 )
-from banditto.policies.linear.linear_policy import largest_parameter, largest_reward
+from banditto.policies.shared_linear.linear_policy import largest_parameter, largest_reward
 
 # A bias of so many parts of the accuracy is left to finite precision; more is taken off what noise and rounding may do.
 _NEGLIGIBLE = Decimal(2) ** -20

@@ -29,8 +29,6 @@ from banditto.core.errors import InvalidArgument
 from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON, useful_horizons
 from banditto.core.protocol import Plain, Protocol
 from banditto.core.text import significant
-from banditto.policies.linear.contests import contest
-from banditto.policies.linear.linear_race import LinearRace, Step
 from banditto.policies.linear_threshold.linear_constants import (
     FINAL_OF,
     FINAL_PARTS,
@@ -40,6 +38,8 @@ from banditto.policies.linear_threshold.linear_constants import (
 )
 from banditto.policies.policy import Description, Guarantee
 from banditto.policies.shared.replicable import UNRESOLVED
+from banditto.policies.shared_linear.contests import contest
+from banditto.policies.shared_linear.linear_race import LinearRace, Step
 
 
 @dataclass(frozen=True, kw_only=True)

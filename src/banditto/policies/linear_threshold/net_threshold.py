@@ -24,11 +24,11 @@ from banditto.core.protocol import Plain, Protocol
 from banditto.geometry.actions.checking import checked_actions
 from banditto.geometry.actions.finite import FiniteActions
 from banditto.geometry.actions.nets import net
-from banditto.policies.linear.linear_policy import LinearPolicy
 from banditto.policies.linear_threshold.linear_constants import LinearSchedule
 from banditto.policies.linear_threshold.linear_threshold import LinearThreshold
 from banditto.policies.policy import Description, Guarantee
 from banditto.policies.shared.replicable import UNRESOLVED
+from banditto.policies.shared_linear.linear_policy import LinearPolicy
 
 
 @dataclass(frozen=True, kw_only=True)

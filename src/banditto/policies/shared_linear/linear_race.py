@@ -19,8 +19,8 @@ from banditto.core.arrays import BoolArray, FloatArray, IntArray, on_host
 from banditto.core.exact import integer
 from banditto.geometry.actions.finite import LONGEST
 from banditto.geometry.active_sets import FiniteField
-from banditto.policies.linear.contests import Trial, contest, field_of, trial, values_of
-from banditto.policies.linear.linear_policy import LinearPolicy, largest_parameter, largest_reward
+from banditto.policies.shared_linear.contests import Trial, contest, field_of, trial, values_of
+from banditto.policies.shared_linear.linear_policy import LinearPolicy, largest_parameter, largest_reward
 
 
 class Step(NamedTuple):

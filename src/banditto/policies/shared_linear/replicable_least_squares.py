@@ -33,7 +33,9 @@ from banditto.geometry.design import Design, g_optimal_design
 from banditto.geometry.design.design_result import Allocation
 from banditto.geometry.regression import Regression
 from banditto.numbers.fixed_order import quadratic_forms
-from banditto.policies.linear.estimate_rounding import (
+from banditto.policies.policy import Guarantee
+from banditto.policies.shared.replicable_mean import samples_needed
+from banditto.policies.shared_linear.estimate_rounding import (
     GridRounding,
     LatticeRounding,
     Rounding,
@@ -42,9 +44,7 @@ from banditto.policies.linear.estimate_rounding import (
     leverage_of,
     pulls_for,
 )
-from banditto.policies.linear.linear_policy import largest_parameter, largest_reward, usual_centre
-from banditto.policies.policy import Guarantee
-from banditto.policies.shared.replicable_mean import samples_needed
+from banditto.policies.shared_linear.linear_policy import largest_parameter, largest_reward, usual_centre
 
 NEAR = 1e-9  # an estimate so near to another cell, in units of a cell, is reported as such
 # An action that the data leave open by more than this, in parts of what a feature has at the most, is refused. What is

@@ -1,0 +1,59 @@
+"""What an error looks like on the command line: one line, or one object with `--json`, with options by their names."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any, get_type_hints
+
+import typer
+
+from banditto.cli.parameters import StandsFor
+from banditto.core.errors import InvalidArgument, masked
+
+
+def print_error(error: Exception, given: Sequence[str], verb: Any = None) -> None:
+    """Print one line on stderr, or with `--json` one object: code, argument, given, allowed, message.
+
+    `given` are the words of the command line, `verb` is the command that they begin with, if there is one.
+    """
+    argument = value = allowed = None
+    if isinstance(error, InvalidArgument):
+        argument, value, allowed = option_name(error.argument, given, verb), error.given, error.allowed
+        message = f"{argument}: got {value}, allowed: {allowed}"
+    elif isinstance(error, typer.TyperException):
+        message = masked(" ".join(error.format_message().split()))
+        parameter = getattr(error, "param", None)
+        argument = getattr(error, "option_name", None) or (parameter and parameter.opts[0])
+    elif isinstance(error, OSError):
+        message = f"cannot write or read {error.filename or 'the output'}: {error.strerror}"
+    else:
+        message = str(error)
+    if not message:
+        return  # the help has been printed instead
+    if "--json" in given:
+        code = getattr(error, "code", "usage")
+        fields = {"code": code, "argument": argument, "given": value, "allowed": allowed, "message": message}
+        sys.stderr.write(json.dumps(fields) + "\n")
+    else:
+        sys.stderr.write(f"banditto: error: {message}\n")
+
+
+def option_name(argument: str, given: Sequence[str], verb: Any) -> str:
+    """Write a library's argument as the verb's own parameters call it; what is inside a file keeps its name."""
+    if verb is None:
+        return argument
+    declared = get_type_hints(inspect.unwrap(verb.callback), include_extras=True)
+    words = {word.partition("=")[0] for word in given}
+    own: dict[str, str] = {}
+    lent: dict[str, str] = {}
+    for parameter in verb.params:
+        positional = parameter.param_type_name == "argument"
+        name = parameter.metavar if positional else parameter.opts[0]
+        own.setdefault(name.lower() if positional else name.lstrip("-").replace("-", "_"), name)
+        for role in getattr(declared.get(parameter.name), "__metadata__", ()):
+            if isinstance(role, StandsFor) and (name in words or not role.where_given):
+                lent |= dict.fromkeys(role.names, name)
+    return (lent | own).get(argument, argument)
