@@ -101,7 +101,7 @@ def run_python(script: str, limit: float | None = None) -> None:
 
 
 def against_blas(sizes: tuple[tuple[int, int], ...]) -> None:
-    from tests.geometry.blas_algebra import blas
+    from tests.geometry.blas_fixed_order import blas
 
     one_thread: Any = import_module("threadpoolctl").threadpool_limits
     for count, d in sizes:

@@ -18,7 +18,7 @@ from typing import Any
 
 import banditto as bd
 from banditto.cli import main
-from tests.paper.test_reproduction import some_rows
+from tests.paper.test_claims import some_rows
 
 RECORDED = Path(__file__).parent / "data" / "recorded"
 NEUTRAL = {"platform": "Linux-6.1-x86_64-with-glibc2.36", "created": "2026-01-01T00:00:00+00:00"}

@@ -948,6 +948,8 @@ def test_means_take_the_place_of_a_linear_problem(tmp_path: Path) -> None:
         "2",
         "--policies",
         "certified-linear",
+        "--pairs",
+        "4",
         "--json",
         cwd=tmp_path,
     )
@@ -1167,7 +1169,10 @@ def test_attack_finds_what_is_not_replicable_with_exit_code_3() -> None:
     [
         ("certified-linear", ["--arms", "3", "--dimension", "2"], "finite"),
         ("linear-threshold:paper", ["--actions", "arms.csv"], "finite"),
-        ("least-squares-rounding", ["--dimension", "2", "--environment", "gaussian:0.5"], "ball"),
+        pytest.param(
+            *("least-squares-rounding", ["--dimension", "2", "--environment", "gaussian:0.5"], "ball"),
+            marks=pytest.mark.long,
+        ),
         ("phased-elimination", ["--actions", "long.csv", "--normalise", "--environment", "gaussian:0.5"], "finite"),
     ],
 )

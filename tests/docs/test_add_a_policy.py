@@ -85,7 +85,7 @@ def test_the_new_tests_and_those_that_look_at_the_registry_pass(copy: Path) -> N
         *(
             "tests/test_public_api.py",
             "tests/docs/test_docs.py",
-            "tests/measure/test_planning.py",
+            "tests/measure/test_plan.py",
             "tests/cli/test_cli.py",
         ),
         *("-k", "rounded or unlisted or not_listed or names or signatures or its_page or curves_have or test_policies"),
@@ -125,6 +125,7 @@ def test_layers_are_kept(copy: Path) -> None:
     assert "banditto.policies.rounded_commit -> banditto.measure.certify" in broken.stdout
 
 
+@pytest.mark.long
 def test_the_command_line_knows_it(copy: Path) -> None:
     """Verdicts are far from being others (0.1 is seven standard errors above the attack's 0.094): rate below 1e-9."""
     listed = json.loads(run(copy, "banditto", "policies", "--json"))["policies"]
@@ -137,6 +138,7 @@ def test_the_command_line_knows_it(copy: Path) -> None:
         assert found["verdict"] == "PASS"
 
 
+@pytest.mark.long
 def test_outside_the_repository(tmp_path: Path) -> None:
     """The same module in a folder of its own, and this very banditto, which does not list it."""
     (tmp_path / "rounded_commit.py").write_text(BLOCKS[FILES[0]], encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import tomllib
@@ -18,7 +19,7 @@ from examples.real_data import plans
 from scipy.special import bdtr
 
 import banditto as bd
-from banditto import policies
+from banditto import policies, testing
 from banditto.chance.coins import Coins
 from banditto.core.exact import first_true
 from banditto.measure.study_file import StudyFile
@@ -32,6 +33,9 @@ from tests.commands import banditto, python
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
+# what pages call an object of, which is also the name of a module
+FIRST = {"README.md", "add-a-policy.md", "certify.md", "index.md", "live.md"}  # whose examples run in make test
+OBJECTS = {"certify", "design", "environment", "plan", "policies", "policy", "protocol", "registration", "replay"}
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -98,7 +102,11 @@ def test_links_and_pictures_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), target
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    [page if page.name in FIRST else pytest.param(page, marks=pytest.mark.long) for page in PAGES],
+    ids=lambda page: page.name,
+)
 def test_python_examples_run(page: Path, tmp_path: Path) -> None:
     """Elsewhere, so that what an example writes is not left here."""
     for code in re.findall(r"```python\n(.*?)```", text_of(page), flags=re.DOTALL):
@@ -195,6 +203,7 @@ def test_the_worked_example_is_what_the_code_computes() -> None:
     assert all(str(number) in text for number in numbers)
 
 
+@pytest.mark.long
 def test_the_tables_of_the_other_pages_are_what_the_code_computes() -> None:
     page = (ROOT / "docs" / "mean-rounding.md").read_text(encoding="utf-8")
     kinds: tuple[Literal["certified", "paper"], ...] = ("certified", "paper")
@@ -264,3 +273,37 @@ def test_no_paths_of_a_machine_and_no_registries() -> None:
         if name.endswith((".py", ".md", ".toml", ".cff", "Makefile", "run")):
             text = (ROOT / name).read_text(encoding="utf-8")
             assert not re.search(r"(?<![\w.])/(root|home|work)/", text), name
+
+
+def top_level_names() -> dict[str, set[str]]:
+    """Return what every module defines, by the module's name."""
+    defined: dict[str, set[str]] = {}
+    for path in (ROOT / "src" / "banditto").rglob("*.py"):
+        names = defined.setdefault(path.parent.name if path.name == "__init__.py" else path.stem, set())
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                names.add(node.name)
+            elif isinstance(node, ast.Assign):
+                names.update(target.id for target in node.targets if isinstance(target, ast.Name))
+    return defined
+
+
+def test_modules_that_pages_name_define_what_they_name() -> None:
+    """A page says `ladder.proved`: a module of that name must have it. A function that moves leaves no page behind."""
+    defined, checked = top_level_names(), 0
+    reexported = {("testing", name) for name in testing.__all__}
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for module, name in re.findall(r"`(?:[a-z_]+\.)*([a-z_]+)\.(?!py\b|json\b)([A-Za-z_]+)(?:[.(][^`]*)?`", text):
+            if module in defined and module not in OBJECTS and (module, name) not in reexported:
+                assert name in defined[module] or name in defined, (page.name, module, name)
+                checked += 1
+    assert checked >= 60
+
+
+def test_no_page_names_a_module_that_is_gone() -> None:
+    gone = "certified|windows|tuning|aiming|algebra|thresholds|trials|rounding_plans|certification|reproduction|placed"
+    for page in PAGES:
+        if page.name != "CHANGELOG.md":
+            found = re.findall(rf"`(?:{gone})\.[A-Za-z_]+", page.read_text(encoding="utf-8"))
+            assert not found, (page.name, found)

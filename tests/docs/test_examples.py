@@ -123,7 +123,12 @@ def test_every_script_is_tested_and_on_its_page() -> None:
         assert f"](../examples/{name}.py)" in page
 
 
-@pytest.mark.parametrize("name", PRINTED)
+FIRST = ("first_comparison", "certify_your_own_policy", "custom_environment")  # the others in make check-long
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in FIRST else pytest.param(name, marks=pytest.mark.long) for name in PRINTED]
+)
 def test_a_script_runs_and_prints(name: str, printed: Callable[[str], str]) -> None:
     for pattern in PRINTED[name]:
         assert re.search(pattern, printed(name), flags=re.MULTILINE), pattern

@@ -18,7 +18,7 @@ import pytest
 
 import banditto as bd
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long  # builds the site, in half a minute
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -115,6 +115,7 @@ def test_certificates_comparisons_and_attacks_are_the_same(dask: LocalDask) -> N
     assert left_over(dask) == 0
 
 
+@pytest.mark.long
 def test_a_worker_that_is_killed_in_mid_run_is_survived(dask: LocalDask) -> None:
     what, pairs = study(), 2048 * 400
     outcomes: list[PairCounts] = []

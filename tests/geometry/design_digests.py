@@ -88,7 +88,7 @@ def digests() -> dict[str, str]:
 
 if __name__ == "__main__":
     if "blas" in sys.argv:
-        from tests.geometry.blas_algebra import blas
+        from tests.geometry.blas_fixed_order import blas
 
         with blas():
             print(json.dumps(digests()))

@@ -17,7 +17,7 @@ import sqlalchemy as sql
 from banditto.core.errors import InvalidArgument, LogError
 from banditto.live.event_log import FIRST_HASH, chained
 from banditto.live.experiment import Experiment
-from banditto.live.export import EventLog, export, looked_up
+from banditto.live.export import VerifiedLog, export, looked_up
 from banditto.live.sql import EVENTS, EXPERIMENTS, REQUESTS, TICKETS, Reading
 from banditto.live.store import engine_of
 from banditto.live.verify import Verification, verified
@@ -75,7 +75,7 @@ class Bench:
         return content.decode("utf-8")
 
 
-def exports_say_so(log: EventLog) -> None:
+def exports_say_so(log: VerifiedLog) -> None:
     """An audit report of what does not verify says so first, and there are no other exports of it."""
     text = audit_page(log)
     if log.verification.holds:

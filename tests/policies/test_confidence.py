@@ -63,6 +63,7 @@ def test_widths_scale_as_they_should() -> None:
     assert float(confidence.width(0.5, log, 7)) == pytest.approx(math.sqrt(2 * math.log(2 * 3 * 10**6 * 13) / 7))
 
 
+@pytest.mark.long
 def test_one_comparison_differs_as_often_as_lemma_4_says() -> None:
     """A real batch with a gap in the middle of its window: exact in the rewards, analytic in the coin, nearly tight."""
     policy = bd.RandomThreshold(arms=2, horizon=10**6, rho=0.1)

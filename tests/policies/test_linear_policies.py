@@ -418,7 +418,7 @@ def test_infinite_sets_shrink() -> None:
     assert len(best) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_pair_on_an_infinite_set() -> None:
     world = bd.LinearBernoulli([0.5, 0.3], SQUARE)
     policy = bd.LeastSquaresRounding(actions=SQUARE, horizon=10**9, rho=0.2)

@@ -27,7 +27,13 @@ POLICIES = {
 }
 
 
-@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES.keys())
+@pytest.mark.parametrize(
+    "policy",
+    [
+        pytest.param(policy, id=name, marks=[pytest.mark.long] if "1000" in name else [])
+        for name, policy in POLICIES.items()
+    ],
+)
 @pytest.mark.parametrize("check", POLICY_CHECKS, ids=lambda check: check.__name__)
 def test_contract(policy: bd.MeanRounding, check: Check) -> None:
     check(policy)
@@ -51,7 +57,7 @@ def test_paper_samples_by_hand() -> None:
 @pytest.mark.slow
 @given(st.integers(2, 30), st.integers(3, 15), st.floats(0.01, 0.9), st.sampled_from(["bounded", "subgaussian"]))
 @example(3, 3, 0.248046875, "subgaussian")  # two batches would fit but for the rounding up of their samples
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_certified_samples_are_the_fewest_that_the_proof_allows(
     arms: int, digits: int, rho: float, rewards: Any
 ) -> None:

@@ -1,1 +1,1 @@
-"""The words that everything is written in: protocols, rewards, schedules, trajectories, errors, exact arithmetic."""
+"""The words that all is written in: protocols, digests, rewards, schedules, trajectories, errors, exact numbers."""

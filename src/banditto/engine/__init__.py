@@ -1,1 +1,1 @@
-"""Executions: `batched` and `rounds` run one block of pairs, `blocks` runs many blocks on any executor."""
+"""Runs: one player for each kind of policy plays blocks of pairs, here, in a pool, on a cluster or on a GPU."""

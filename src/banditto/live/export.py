@@ -37,7 +37,7 @@ class ReceiptContent(TypedDict):
     created: str
 
 
-class EventLog(NamedTuple):
+class VerifiedLog(NamedTuple):
     """An experiment's row and events, and what `verify` says of them, as they were at one moment."""
 
     row: Row
@@ -56,20 +56,20 @@ class EventLog(NamedTuple):
         }
 
 
-def read_log(url: str, name: str, progress: Progress | None = None) -> EventLog:
+def read_log(url: str, name: str, progress: Progress | None = None) -> VerifiedLog:
     """Read an experiment's log and verify it; both come back, also if it does not verify."""
     with Store(url) as store:
         return store.read(lambda view: looked_up(view, name, progress))
 
 
-def looked_up(view: Reading, name: str, progress: Progress | None = None) -> EventLog:
+def looked_up(view: Reading, name: str, progress: Progress | None = None) -> VerifiedLog:
     """Read and verify a log as `read_log` does, inside a transaction."""
     row = view.known(name)
     verification = verified(view, name, progress=progress)
-    return EventLog(row, list(view.events(row["id"])), verification)
+    return VerifiedLog(row, list(view.events(row["id"])), verification)
 
 
-def export(log: EventLog, kind: str) -> bytes:
+def export(log: VerifiedLog, kind: str) -> bytes:
     """Write a log as "json", "csv" or "parquet"; the bytes of the file come back. A log must verify to be exported."""
     if log.verification.problem is not None:
         raise LogError(log.verification.problem, log.verification.event)

@@ -1,1 +1,1 @@
-"""What is measured of a policy: certificates, comparisons, attacks, calibration, plans, replays."""
+"""What is measured of a policy: certify, compare and study files, attack, calibrate, plan, replay, golden digests."""

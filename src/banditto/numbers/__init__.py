@@ -1,1 +1,1 @@
-"""Numbers that are the same on every machine: fixed-order linear algebra, exact intervals, the lattice."""
+"""Numbers that are the same on every machine: fixed-order algebra, intervals, confidence sequences, the lattice."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from banditto.core.text import short
 from banditto.live.event_log import Decision, Event
-from banditto.live.export import EventLog
+from banditto.live.export import VerifiedLog
 from banditto.live.fold import Ticket, exact_sum
 from banditto.live.registration import Registration
 from banditto.live.replicate import grounds_of
@@ -31,7 +31,7 @@ _OPEN_ITEMS = (
 _RULES = ("rule", "end", "final batch", "final choice")  # what policies say of their decisions
 
 
-def audit_page(log: EventLog) -> str:
+def audit_page(log: VerifiedLog) -> str:
     """Write the report, from the log as far as it verifies."""
     found = log.verification
     events = log.events if found.event is None else log.events[: found.event - 1]

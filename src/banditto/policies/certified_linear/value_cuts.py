@@ -1,6 +1,6 @@
 """CertifiedElimination on the values of a design: commit to a clear leader, else drop what is clearly behind.
 
-Symbols  m: precision of a batch, g, g_xy: see `trials`; every difference of values has variance proxy 2 sigma^2/m
+Symbols  m: precision of a batch, g, g_xy: see `contests`; every difference of values has variance proxy 2 sigma^2/m
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ import pytest
 from banditto.core.digest import canonical_json
 from banditto.live.event_log import FIRST_HASH, chained
 from banditto.live.experiment import Experiment
-from banditto.live.export import COLUMNS, EventLog, export, read_log
+from banditto.live.export import COLUMNS, VerifiedLog, export, read_log
 from banditto.live.registration import Registration
 from banditto.report.audit import audit_page
 from tests.live.worlds import small
@@ -24,7 +24,7 @@ MARKUP = '<script>alert(1)</script>, "quoted"'
 
 
 @pytest.fixture
-def log(store_url: str) -> EventLog:
+def log(store_url: str) -> VerifiedLog:
     """One batch of tickets with a correction, a reward that never came and one that came late, and one of totals."""
     with Experiment.create(store_url, "cta", small(arm_names=[FORMULA, MARKUP])) as trial:
         trial.tell_many([(ticket.id, 0.5) for ticket in trial.ask(12) if ticket.id not in ("1-2", "1-3")])
@@ -40,11 +40,11 @@ def log(store_url: str) -> EventLog:
     return read_log(store_url, "cta")
 
 
-def lines_of(log: EventLog) -> list[dict[str, str]]:
+def lines_of(log: VerifiedLog) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(export(log, "csv").decode())))
 
 
-def test_every_ticket_has_a_line(log: EventLog) -> None:
+def test_every_ticket_has_a_line(log: VerifiedLog) -> None:
     lines = lines_of(log)
     assert list(lines[0]) == list(COLUMNS)
     tickets = [line["ticket"] for line in lines]
@@ -59,7 +59,7 @@ def test_every_ticket_has_a_line(log: EventLog) -> None:
     assert {(line["digest"], line["head"]) for line in lines} == {(log.row["digest"], log.row["head"])}
 
 
-def test_pulls_and_rewards_add_up_to_the_decisions(log: EventLog) -> None:
+def test_pulls_and_rewards_add_up_to_the_decisions(log: VerifiedLog) -> None:
     lines = [line for line in lines_of(log) if line["status"] in ("told", "total")]
     for decision in log.verification.decisions:
         for arm, count in enumerate(decision.counts):
@@ -68,14 +68,14 @@ def test_pulls_and_rewards_add_up_to_the_decisions(log: EventLog) -> None:
             assert sum(float(line["reward"]) for line in mine) == pytest.approx(decision.totals[arm], rel=1e-12)
 
 
-def test_no_cell_is_a_formula(log: EventLog) -> None:
+def test_no_cell_is_a_formula(log: VerifiedLog) -> None:
     cells = [cell for line in csv.reader(io.StringIO(export(log, "csv").decode())) for cell in line]
     assert f"'{FORMULA}" in cells
     for cell in cells:
         assert cell[:1] not in tuple("=+-@\t\r\n") or re.fullmatch(r"-?[0-9.e+-]+", cell), cell
 
 
-def test_parquet_is_the_same_table(log: EventLog) -> None:
+def test_parquet_is_the_same_table(log: VerifiedLog) -> None:
     parquet: Any = import_module("pyarrow.parquet")
     rows: list[dict[str, Any]] = parquet.read_table(io.BytesIO(export(log, "parquet"))).to_pylist()
     for row, line in zip(rows, lines_of(log), strict=True):
@@ -84,7 +84,7 @@ def test_parquet_is_the_same_table(log: EventLog) -> None:
             assert line[name] in (text, f"'{text}")
 
 
-def test_whoever_has_the_json_can_check_the_chain(log: EventLog) -> None:
+def test_whoever_has_the_json_can_check_the_chain(log: VerifiedLog) -> None:
     content = json.loads(export(log, "json"))
     previous = FIRST_HASH
     for number, event in enumerate(content["events"], 1):
@@ -107,7 +107,7 @@ HEADINGS = [
 ]
 
 
-def test_the_audit_report_is_whole_and_loads_nothing(log: EventLog) -> None:
+def test_the_audit_report_is_whole_and_loads_nothing(log: VerifiedLog) -> None:
     text = audit_page(log)
     places = [text.index(heading) for heading in HEADINGS]
     assert len(set(places)) == len(HEADINGS)
