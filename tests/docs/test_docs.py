@@ -294,7 +294,7 @@ def test_modules_that_pages_name_define_what_they_name() -> None:
     reexported = {("testing", name) for name in testing.__all__}
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
-        for module, name in re.findall(r"`(?:[a-z_]+\.)*([a-z_]+)\.(?!py\b|json\b)([A-Za-z_]+)(?:[.(][^`]*)?`", text):
+        for module, name in re.findall(r"`(?:[a-z_]+\.)*([a-z_]+)\.(?!py\b|jsonl?\b|md\b|toml\b|csv\b|html\b)([A-Za-z_]+)(?:[.(][^`]*)?`", text):
             if module in defined and module not in OBJECTS and (module, name) not in reexported:
                 assert name in defined[module] or name in defined, (page.name, module, name)
                 checked += 1
