@@ -35,6 +35,11 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 # what pages call an object of, which is also the name of a module
 FIRST = {"README.md", "add-a-policy.md", "certify.md", "index.md", "live.md"}  # whose examples run in make test
+# `module.name`, in backticks; what ends like a file is one
+NAMED = re.compile(
+    r"`(?:[a-z_]+\.)*([a-z_]+)\.(?!(?:py|jsonl?|md|toml|csv|html)\b)"
+    r"([A-Za-z_]+)(?:[.(][^`]*)?`"
+)
 OBJECTS = {"certify", "design", "environment", "plan", "policies", "policy", "protocol", "registration", "replay"}
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
@@ -294,7 +299,7 @@ def test_modules_that_pages_name_define_what_they_name() -> None:
     reexported = {("testing", name) for name in testing.__all__}
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
-        for module, name in re.findall(r"`(?:[a-z_]+\.)*([a-z_]+)\.(?!py\b|jsonl?\b|md\b|toml\b|csv\b|html\b)([A-Za-z_]+)(?:[.(][^`]*)?`", text):
+        for module, name in NAMED.findall(text):
             if module in defined and module not in OBJECTS and (module, name) not in reexported:
                 assert name in defined[module] or name in defined, (page.name, module, name)
                 checked += 1
