@@ -44,7 +44,7 @@ class Recorder(bd.Bernoulli):
         return super().draw(pulls, noise)
 
 
-def study(horizon: int, arms: int = 10) -> Run:
+def run_with(horizon: int, arms: int = 10) -> Run:
     policy = bd.RandomThreshold(arms=arms, horizon=horizon, rho=0.1, constants="paper")
     return run_of(policy, bd.Bernoulli(MEANS[:arms]), seed=1, noise_seed=None, horizon=None)
 
@@ -76,10 +76,10 @@ def against_the_sampler(policy: AnyPolicy, rounds: int) -> None:
 def against_the_horizon(rounds: int) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ShortHorizonWarning)
-        studies = {exponent: study(10**exponent, arms=2) for exponent in range(4, 15, 2)}
-    for what in studies.values():
+        runs = {exponent: run_with(10**exponent, arms=2) for exponent in range(4, 15, 2)}
+    for what in runs.values():
         play(what, 1)
-    times = {exponent: min(seconds(partial(play, what)) for _ in range(rounds)) for exponent, what in studies.items()}
+    times = {exponent: min(seconds(partial(play, what)) for _ in range(rounds)) for exponent, what in runs.items()}
     for exponent, taken in times.items():
         print(f"        T = 1e{exponent:<2}  {1e6 * taken / (BLOCKS * PAIRS_PER_BLOCK):7.2f} us a pair")
     # logarithmic: cost per batch does not grow, so from the first useful T on cost / log T stays level

@@ -28,17 +28,17 @@ PAIRS = 10**7
 BLOCKS = 2
 
 
-def study(policy: Any, backend: Backend) -> Run:
+def run_with(policy: Any, backend: Backend) -> Run:
     return run_of(policy, bd.Bernoulli(MEANS), seed=1, noise_seed=None, horizon=None, backend=backend)
 
 
 def speed(policy: Any, rounds: int) -> None:
-    gpu, cpu = machine_of("cupy"), study(policy, "numpy")
+    gpu, cpu = machine_of("cupy"), run_with(policy, "numpy")
     cupy = gpu.arrays
 
     def there() -> None:
         for block in range(BLOCKS):
-            player = BatchedPlayer(study(policy, "cupy"), policy)
+            player = BatchedPlayer(run_with(policy, "cupy"), policy)
             player.play_block(block * player.block_size, PAIRS_PER_DEVICE_BLOCK)
 
     def here() -> None:
@@ -78,9 +78,9 @@ def speed(policy: Any, rounds: int) -> None:
 
 def consistency(policy: Any, pairs: int) -> None:
     began = time.perf_counter()
-    there = run_pairs(study(policy, "cupy"), pairs).counts
+    there = run_pairs(run_with(policy, "cupy"), pairs).counts
     took = time.perf_counter() - began
-    here = run_pairs(study(policy, "numpy"), pairs, jobs=os.cpu_count() or 1).counts
+    here = run_pairs(run_with(policy, "numpy"), pairs, jobs=os.cpu_count() or 1).counts
     both = (here.mismatches + there.mismatches) / (2 * pairs)
     differ = (there.mismatches - here.mismatches) / pairs / math.sqrt(both * (1.0 - both) * 2.0 / pairs)
     regret = there.regret.mean - here.regret.mean

@@ -60,11 +60,11 @@ def installed() -> Path:
 
 
 def compare(policy: RoundPolicy, child: subprocess.Popen[str], rounds_each: int) -> None:
-    study = run_of(policy, WORLD, seed=1, noise_seed=None, horizon=HORIZON)
+    run = run_of(policy, WORLD, seed=1, noise_seed=None, horizon=HORIZON)
     answers: set[str] = set()
 
     def own() -> None:
-        rounds.RoundPlayer(study, policy).play_block(0, PAIRS)
+        rounds.RoundPlayer(run, policy).play_block(0, PAIRS)
 
     def peer() -> None:
         assert child.stdin is not None

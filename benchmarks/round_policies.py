@@ -63,10 +63,10 @@ def bare_thompson(means: FloatArray, horizon: int, seed: int) -> float:
 
 
 def compare(policy: RoundPolicy, bare: Callable[[FloatArray, int, int], float], horizon: int, wanted: float) -> None:
-    study = run_of(policy, WORLD, seed=1, noise_seed=None, horizon=horizon)
+    run = run_of(policy, WORLD, seed=1, noise_seed=None, horizon=horizon)
 
     def runner() -> None:
-        rounds.RoundPlayer(study, policy).play_block(0, 2)
+        rounds.RoundPlayer(run, policy).play_block(0, 2)
 
     def loop() -> None:
         for seed in range(4):  # two pairs are four executions

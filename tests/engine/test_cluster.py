@@ -37,25 +37,27 @@ POINTS = [[1.0, 0.0], [0.6, 0.6], [0.0, 1.0]]
 CERTIFY = ["certify", "random-threshold", "--means", "0.9,0.8,0.7", "--horizon", "1e8", "--rho", "0.1", "--seed", "11"]
 
 
-def study(policy: Any = BATCHED, world: Any = WORLD, horizon: int | None = None) -> Run:
+def run_with(policy: Any = BATCHED, world: Any = WORLD, horizon: int | None = None) -> Run:
     return run_of(policy, world, seed=5, noise_seed=None, horizon=horizon)
 
 
-STUDIES = Lazily(
+RUNS = Lazily(
     {
-        "batched": lambda: (study(), 100_000),
+        "batched": lambda: (run_with(), 100_000),
         "linear": lambda: (
-            study(bd.CertifiedLinear(actions=POINTS, horizon=10**6, rho=0.3), bd.LinearBernoulli([0.5, 0.3], POINTS)),
+            run_with(
+                bd.CertifiedLinear(actions=POINTS, horizon=10**6, rho=0.3), bd.LinearBernoulli([0.5, 0.3], POINTS)
+            ),
             3000,
         ),
         "infinite": lambda: (
-            study(
+            run_with(
                 bd.CertifiedLinear(actions=bd.Ball(dimension=2), horizon=10**6, rho=0.3),
                 bd.LinearBernoulli([0.5, 0.3], bd.Ball(dimension=2)),
             ),
             100,
         ),
-        "rounds": lambda: (study(bd.Thompson(), horizon=2000), 300),
+        "rounds": lambda: (run_with(bd.Thompson(), horizon=2000), 300),
     }
 )
 
@@ -92,9 +94,9 @@ def left_over(dask: LocalDask) -> int:
     return int(tasks)
 
 
-@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize("name", RUNS)
 def test_the_counts_are_those_of_one_process(name: str, dask: LocalDask) -> None:
-    what, pairs = STUDIES[name]
+    what, pairs = RUNS[name]
     with bd.cluster(dask.address) as workers:
         assert run_pairs(what, pairs, executor=workers).counts == run_pairs(what, pairs).counts
         assert isinstance(workers, ClusterExecutor)
@@ -117,7 +119,7 @@ def test_certificates_comparisons_and_attacks_are_the_same(dask: LocalDask) -> N
 
 @pytest.mark.long
 def test_a_worker_that_is_killed_in_mid_run_is_survived(dask: LocalDask) -> None:
-    what, pairs = study(), 2048 * 400
+    what, pairs = run_with(), 2048 * 400
     outcomes: list[PairCounts] = []
     with bd.cluster(dask.address) as workers, dask.client() as client:
         _, before = client.run_on_scheduler(scheduler_state)
@@ -150,7 +152,7 @@ def test_a_worker_that_is_killed_in_mid_run_is_survived(dask: LocalDask) -> None
     assert left_over(dask) == 0
 
 
-def suicide(study: Run) -> None:
+def suicide(run: Run) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -159,13 +161,13 @@ def test_when_all_workers_die_others_are_waited_for(caplog: pytest.LogCaptureFix
     """And not for ever; what kills whoever touches it is given up, after two workers with this scheduler."""
     with local_dask(1, {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"}) as dask:
         with bd.cluster(dask.address, patience=1.0) as workers:
-            future = workers.submit(suicide, study())
+            future = workers.submit(suicide, run_with())
             with caplog.at_level(logging.WARNING), pytest.raises(WorkerError, match="no workers were left for 1 sec"):
                 future.result(timeout=600)
             assert "no workers are left: waiting 1 seconds" in caplog.text
             dask.start_worker()
         with bd.cluster(dask.address) as workers:
-            future = workers.submit(suicide, study())
+            future = workers.submit(suicide, run_with())
             dask.start_worker()
             with pytest.raises(WorkerError, match="2 workers died one after another"):
                 future.result(timeout=600)
@@ -193,11 +195,11 @@ def test_ctrl_c_keeps_what_was_finished_and_leaves_no_tasks(dask: LocalDask) -> 
             raise KeyboardInterrupt
 
     with bd.cluster(dask.address) as workers:
-        outcome = run_pairs(study(), 10**7, executor=workers, progress=stop)
+        outcome = run_pairs(run_with(), 10**7, executor=workers, progress=stop)
         assert outcome.interrupted
         assert 20_000 < outcome.counts.pairs < 10**7
         assert left_over(dask) == 0  # the cluster is still open
-    assert outcome.counts == run_pairs(study(), outcome.counts.pairs).counts
+    assert outcome.counts == run_pairs(run_with(), outcome.counts.pairs).counts
 
 
 def held(gate: Path) -> None:
@@ -241,7 +243,7 @@ def test_other_software_on_a_worker_is_refused(dask: LocalDask, monkeypatch: pyt
     with bd.cluster(dask.address) as workers:  # whoever joins later is found by the first task
         monkeypatch.setattr("banditto.engine.dask_executor.fingerprint", lambda: here | {"numpy": "1.0"})
         with pytest.raises(WorkerError, match="^numpy is .* on a worker that joined and 1.0 here"):
-            run_pairs(study(), 5000, executor=workers)
+            run_pairs(run_with(), 5000, executor=workers)
 
 
 class Elsewhere:

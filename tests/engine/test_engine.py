@@ -34,11 +34,11 @@ WORLD = bd.Bernoulli([0.5, 0.72, 0.6])
 REPLICABLE = bd.RandomThreshold(arms=3, horizon=10**7, rho=0.3)
 
 
-def study(policy: Any = REPLICABLE, horizon: int | None = None, seed: int = 5) -> Run:
+def run_with(policy: Any = REPLICABLE, horizon: int | None = None, seed: int = 5) -> Run:
     return run_of(policy, WORLD, seed=seed, noise_seed=None, horizon=horizon)
 
 
-STUDIES = {"batched": (study(), 5000), "rounds": (study(bd.Thompson(), 300), 30)}
+RUNS = {"batched": (run_with(), 5000), "rounds": (run_with(bd.Thompson(), 300), 30)}
 
 
 class Shuffled(Executor):
@@ -70,9 +70,9 @@ class Lazy(Future[T]):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize("name", RUNS)
 def test_the_same_counts_for_any_workers_and_any_order(name: str) -> None:
-    what, pairs = STUDIES[name]
+    what, pairs = RUNS[name]
     alone = run_pairs(what, pairs).counts
     assert run_pairs(what, pairs, jobs=3).counts == alone
     with ThreadPoolExecutor(2) as threads:
@@ -118,7 +118,7 @@ def test_pairs_that_move_out_change_nothing_for_the_others(world: Environment) -
 
 
 def test_one_pair_looked_at_is_the_pair_that_was_counted() -> None:
-    what = study()
+    what = run_with()
     counts = BatchedPlayer(what, REPLICABLE).play_block(0, PAIRS_PER_BLOCK)
     first, second = BatchedPlayer(what, REPLICABLE).executions(0)
     while first.advance() is not None:
@@ -140,7 +140,7 @@ def test_one_pair_looked_at_is_the_pair_that_was_counted() -> None:
 def test_pulls_add_up_in_every_execution() -> None:
     for horizon in (10**5, 10**9, 10**15):
         policy = bd.RandomThreshold(arms=3, horizon=horizon, rho=0.3)
-        first, _ = BatchedPlayer(study(policy), policy).executions(0)
+        first, _ = BatchedPlayer(run_with(policy), policy).executions(0)
         while first.advance() is not None:
             pass
         assert (first.pulls.sum(axis=1) == horizon).all()
@@ -148,7 +148,7 @@ def test_pulls_add_up_in_every_execution() -> None:
 
 def test_round_by_round_digest_is_that_of_the_runs_all_at_once() -> None:
     for horizon in (10, 255, rounds.ROUNDS_PER_CHUNK, rounds.ROUNDS_PER_CHUNK * 2 + 77):
-        what = study(bd.UCB1(), horizon)
+        what = run_with(bd.UCB1(), horizon)
         everything = np.arange(horizon)
         _, (run, _) = rounds.RoundPlayer(what, bd.UCB1()).play_pair(3, watch=everything)
         sequence = run.watched.tolist()
@@ -164,7 +164,7 @@ def test_round_by_round_digest_is_that_of_the_runs_all_at_once() -> None:
 
 
 def test_first_divergence_of_rounds_is_where_the_sequences_part() -> None:
-    what = study(bd.Thompson(), 40_000)
+    what = run_with(bd.Thompson(), 40_000)
     diverged, (first, second) = rounds.RoundPlayer(what, bd.Thompson()).play_pair(0, watch=np.arange(40_000))
     assert diverged == int(np.flatnonzero(first.watched != second.watched)[0]) + 1
 
@@ -209,7 +209,7 @@ class Overspender:
 def test_a_policy_that_breaks_its_contract_is_stopped() -> None:
     broken: Any = Overspender(1)
     with pytest.raises(ContractError, match="more than the horizon"):
-        run_pairs(study(broken), 10)
+        run_pairs(run_with(broken), 10)
 
 
 def test_noise_of_the_two_sides_and_of_blocks_differs() -> None:
@@ -225,9 +225,9 @@ def test_ctrl_c_keeps_the_finished_blocks() -> None:
         if done >= 2 * PAIRS_PER_BLOCK:
             raise KeyboardInterrupt
 
-    outcome = run_pairs(study(), 100_000, progress=stop_after_two)
+    outcome = run_pairs(run_with(), 100_000, progress=stop_after_two)
     assert outcome.interrupted
-    assert outcome.counts == run_pairs(study(), outcome.counts.pairs).counts
+    assert outcome.counts == run_pairs(run_with(), outcome.counts.pairs).counts
     assert outcome.counts.pairs == 2 * PAIRS_PER_BLOCK
 
 
@@ -237,15 +237,15 @@ def test_ctrl_c_with_workers_finishes_what_is_under_way() -> None:
         if done:
             raise KeyboardInterrupt
 
-    outcome = run_pairs(study(), 200_000, jobs=2, progress=stop)
+    outcome = run_pairs(run_with(), 200_000, jobs=2, progress=stop)
     assert outcome.interrupted
     assert 0 < outcome.counts.pairs < 200_000
-    assert outcome.counts == run_pairs(study(), outcome.counts.pairs).counts
+    assert outcome.counts == run_pairs(run_with(), outcome.counts.pairs).counts
 
 
 def test_an_interrupt_never_counts_a_block_twice() -> None:
     """Interrupts at many places of the loop: what is kept is always a prefix, counted once."""
-    whole = [run_pairs(study(), n * PAIRS_PER_BLOCK).counts for n in range(1, 5)]
+    whole = [run_pairs(run_with(), n * PAIRS_PER_BLOCK).counts for n in range(1, 5)]
     for place in range(1, 400, 7):
         steps = 0
 
@@ -259,7 +259,7 @@ def test_an_interrupt_never_counts_a_block_twice() -> None:
 
         sys.settrace(trace)
         try:
-            outcome = run_pairs(study(), 4 * PAIRS_PER_BLOCK)
+            outcome = run_pairs(run_with(), 4 * PAIRS_PER_BLOCK)
         except KeyboardInterrupt:
             continue  # before the loop began, or after it ended
         finally:
@@ -290,8 +290,8 @@ def test_a_script_without_its_guard_is_told_what_to_do(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_worker_that_dies_is_an_error_of_ours() -> None:
     suicidal: Any = Suicidal()
-    with pytest.raises(WorkerError, match="a worker process died"):
-        run_pairs(study(suicidal), 5000, jobs=2)
+    with pytest.raises(WorkerError, match="a worker process died .* Workers import the main script again: "):
+        run_pairs(run_with(suicidal), 5000, jobs=2)
 
 
 class Suicidal:

@@ -129,8 +129,8 @@ TRACED = ("run_pairs", "plus", "append", "_write", "_kept")
 
 def test_an_interrupt_anywhere_never_loses_or_repeats_a_block(tmp_path: Path) -> None:
     """Ctrl-C at many places of the loop and of the writing; then the run goes on."""
-    study = run_of(POLICY, WORLD, seed=3, noise_seed=None, horizon=None)
-    whole = run_pairs(study, 3 * PAIRS_PER_BLOCK + 7).counts
+    run = run_of(POLICY, WORLD, seed=3, noise_seed=None, horizon=None)
+    whole = run_pairs(run, 3 * PAIRS_PER_BLOCK + 7).counts
     stopped = 0
     for place in range(1, 120, 3):
         steps = 0
@@ -143,20 +143,20 @@ def test_an_interrupt_anywhere_never_loses_or_repeats_a_block(tmp_path: Path) ->
                     raise KeyboardInterrupt
             return trace
 
-        with Ledger(tmp_path, {"place": place}, player_of(study).block_size) as ledger:
+        with Ledger(tmp_path, {"place": place}, player_of(run).block_size) as ledger:
             ledger.plan(whole.pairs)
             sys.settrace(trace)
             try:
-                outcome = run_pairs(study, whole.pairs, ledger=ledger)
+                outcome = run_pairs(run, whole.pairs, ledger=ledger)
                 stopped += outcome.interrupted
                 assert outcome.counts == ledger.counts
             except KeyboardInterrupt:
                 pass  # before the loop began
             finally:
                 sys.settrace(None)
-        with Ledger(tmp_path, {"place": place}, player_of(study).block_size) as ledger:
+        with Ledger(tmp_path, {"place": place}, player_of(run).block_size) as ledger:
             ledger.plan(whole.pairs)
-            assert run_pairs(study, whole.pairs, ledger=ledger).counts == ledger.counts == whole
+            assert run_pairs(run, whole.pairs, ledger=ledger).counts == ledger.counts == whole
         (tmp_path / FILE_NAME).unlink()
     assert stopped > 20
 
@@ -299,12 +299,14 @@ def test_a_folder_that_cannot_be_made_is_an_argument(tmp_path: Path) -> None:
 def shown(folder: Path, pairs: int | None, how: str) -> str:
     """The kind of interval after one more run: shown, stopped by Ctrl-C ("stopped"), or killed before its end."""
     if how == "killed":
-        study = run_of(POLICY, WORLD, seed=3, noise_seed=None, horizon=None)
-        run = {name: value for name, value in lines_of(folder)[0].items() if name not in ("ledger", "numpy", "check")}
-        run = {name: value for name, value in run.items() if name not in ("planned", "block_pairs")}
-        with Ledger(folder, run, player_of(study).block_size) as ledger:
+        run = run_of(POLICY, WORLD, seed=3, noise_seed=None, horizon=None)
+        identity = {
+            name: value for name, value in lines_of(folder)[0].items() if name not in ("ledger", "numpy", "check")
+        }
+        identity = {name: value for name, value in identity.items() if name not in ("planned", "block_pairs")}
+        with Ledger(folder, identity, player_of(run).block_size) as ledger:
             ledger.plan(pairs)
-            run_pairs(study, min(pairs or 10**9, ledger.pairs + 3000), ledger=ledger)
+            run_pairs(run, min(pairs or 10**9, ledger.pairs + 3000), ledger=ledger)
         return ""
     options = {"progress": stop_at(2048)} if how == "stopped" else {"until_settled": how == "until settled"}
     return certified(folder, pairs, **options).interval_kind

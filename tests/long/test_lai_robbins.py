@@ -44,8 +44,8 @@ def test_regret_at_a_million_rounds(
     policy: Any, level: tuple[float, float], slope: tuple[float, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rounds, "MOST_PAIRS_OF_A_CURVE", PAIRS)
-    study = run_of(policy, bd.Bernoulli(MEANS), seed=1, noise_seed=None, horizon=10**6)
-    regrets = player_of(study).regrets_at(PAIRS, np.array([10**4, 10**6])) / constant()
+    run = run_of(policy, bd.Bernoulli(MEANS), seed=1, noise_seed=None, horizon=10**6)
+    regrets = player_of(run).regrets_at(PAIRS, np.array([10**4, 10**6])) / constant()
     assert regrets.shape == (2 * PAIRS, 2)
     for values, (low, high), widest in (
         (regrets[:, 1] / math.log(10**6), level, 0.75),

@@ -170,19 +170,19 @@ def test_counting_is_what_certify_counts() -> None:
     """On groups of a block's size the addresses are the same, so the counts must be."""
     policy = bd.CertifiedElimination(arms=3, horizon=10**6, rho=0.3)
     world = bd.Bernoulli([0.5, 0.52, 0.55])
-    study = run_of(policy, world, seed=5, noise_seed=None, horizon=None)
+    run = run_of(policy, world, seed=5, noise_seed=None, horizon=None)
     size = pairs_per_block(world)
-    blocks = [player_of(study).count_differing(block, size) for block in range(3)]
-    assert sum(blocks) == run_pairs(study, 3 * size).counts.mismatches > 0
+    blocks = [player_of(run).count_differing(block, size) for block in range(3)]
+    assert sum(blocks) == run_pairs(run, 3 * size).counts.mismatches > 0
     linear = bd.LinearThreshold(actions=POINTS, horizon=10**8, rho=0.3)
     placed = bd.LeastSquaresRounding(actions=bd.Ball(dimension=2), horizon=10**6, rho=0.5)
     for other, place in (
         (linear, bd.LinearBernoulli([0.1, 0.1], POINTS)),
         (placed, bd.LinearBernoulli([0.0, 0.0], placed.actions)),
     ):
-        study = run_of(other, place, seed=5, noise_seed=None, horizon=None)
+        run = run_of(other, place, seed=5, noise_seed=None, horizon=None)
         size = pairs_per_block(place)
-        assert player_of(study).count_differing(0, size) == run_pairs(study, size).counts.mismatches > 0
+        assert player_of(run).count_differing(0, size) == run_pairs(run, size).counts.mismatches > 0
     with pytest.raises(bd.InvalidArgument, match="^policy: got ucb1"):
         player_of(run_of(bd.UCB1(), world, seed=1, noise_seed=None, horizon=100)).count_differing(0, 4)
 

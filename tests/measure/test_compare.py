@@ -137,21 +137,21 @@ def test_power_of_ten() -> None:
 )
 def test_curves_end_at_the_regret_of_the_certificate(policy: Any) -> None:
     horizon = 2000 if isinstance(policy, bd.UCB1) else None
-    study = run_of(policy, WORLD, seed=2, noise_seed=None, horizon=horizon)
-    curve = regret_curve(study, 20)
+    run = run_of(policy, WORLD, seed=2, noise_seed=None, horizon=horizon)
+    curve = regret_curve(run, 20)
     certificate = bd.certify(policy, WORLD, pairs=20, seed=2, horizon=horizon, rho=0.2)
     assert curve.mean[-1] == pytest.approx(certificate.regret.mean, rel=1e-12)
     assert curve.executions == 40
     assert (np.diff(curve.mean) >= 0).all()
     assert ((curve.low <= curve.mean + 1e-9) & (curve.mean <= curve.high + 1e-9)).all()
-    assert curve.pulls[-1] == study.horizon
+    assert curve.pulls[-1] == run.horizon
 
 
 def test_regret_within_a_batch_follows_the_order_of_pulls() -> None:
     """Arms 1, 2, 3 in turn, n of each: losses 0.6, 0 and 0.3 a pull."""
-    study = run_of(THRESHOLD, WORLD, seed=2, noise_seed=None, horizon=None)
+    run = run_of(THRESHOLD, WORLD, seed=2, noise_seed=None, horizon=None)
     n = THRESHOLD.schedule.batch(1).pulls
-    regrets = player_of(study).regrets_at(3, np.array([1, n // 2, n, 2 * n, 2 * n + 1, 3 * n]))
+    regrets = player_of(run).regrets_at(3, np.array([1, n // 2, n, 2 * n, 2 * n + 1, 3 * n]))
     expected = [0.6, 0.6 * (n // 2), 0.6 * n, 0.6 * n, 0.6 * n + 0.3, 0.9 * n]
     assert np.allclose(regrets, expected)
 
@@ -159,12 +159,12 @@ def test_regret_within_a_batch_follows_the_order_of_pulls() -> None:
 def test_first_pulls_that_differ_are_those_of_the_trajectories() -> None:
     """Against the two arm sequences themselves, run by run."""
     policy = bd.BatchedElimination(arms=3, horizon=10**5, gamma=1.0)
-    study = run_of(policy, WORLD, seed=8, noise_seed=None, horizon=None)
+    run = run_of(policy, WORLD, seed=8, noise_seed=None, horizon=None)
     from banditto.engine.batched import BatchedPlayer
 
     counted: dict[int, int] = {}
     for pair in range(40):
-        first, second = BatchedPlayer(study, policy).trajectories(pair)
+        first, second = BatchedPlayer(run, policy).trajectories(pair)
         arms = [np.repeat([r.arm for r in t.streaks], [r.pulls for r in t.streaks]) for t in (first, second)]
         different = np.flatnonzero(arms[0] != arms[1])
         if different.size:

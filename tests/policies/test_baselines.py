@@ -127,8 +127,8 @@ def plain_base(seed: int) -> FloatArray:
 
 
 def own_regret(policy: Any, world: Any, seed: int, horizon: int = HORIZON) -> FloatArray:
-    study = run_of(policy, world, seed=seed, noise_seed=None, horizon=horizon)
-    pulls = np.array([rounds.RoundPlayer(study, policy).play_pair(pair)[1][0].pulls for pair in range(RUNS)])
+    run = run_of(policy, world, seed=seed, noise_seed=None, horizon=horizon)
+    pulls = np.array([rounds.RoundPlayer(run, policy).play_pair(pair)[1][0].pulls for pair in range(RUNS)])
     return pseudo_regret(pulls, world.means)
 
 
@@ -160,8 +160,8 @@ def test_successive_elimination_agrees_with_a_plain_implementation() -> None:
 def test_batched_elimination_agrees_with_a_plain_implementation() -> None:
     # false-failure rate 1e-6; a difference of 8% of the regret would be seen
     policy = bd.BatchedElimination(arms=4, horizon=WIDE_HORIZON)
-    study = run_of(policy, bd.Bernoulli(WIDE), seed=3, noise_seed=None, horizon=None)
-    first, _ = BatchedPlayer(study, policy).executions(0)
+    run = run_of(policy, bd.Bernoulli(WIDE), seed=3, noise_seed=None, horizon=None)
+    first, _ = BatchedPlayer(run, policy).executions(0)
     while first.advance() is not None:
         pass
     plain = plain_base(4)

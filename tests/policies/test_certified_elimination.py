@@ -577,8 +577,8 @@ def test_the_best_arm_is_lost_at_most_once_in_t_executions(arms: int, horizon: i
     world = bd.Bernoulli([0.5] * (arms - 1) + [0.5 + gap])
     lost = total = 0
     for seed in range(20):
-        study = run_of(policy, world, seed=seed, noise_seed=None, horizon=None)
-        for execution in BatchedPlayer(study, policy).executions(0):
+        run = run_of(policy, world, seed=seed, noise_seed=None, horizon=None)
+        for execution in BatchedPlayer(run, policy).executions(0):
             tested = execution.state.testing[:, 0].copy()
             while execution.advance() is not None:
                 gone = tested & ~execution.state.active[:, arms - 1]

@@ -78,8 +78,8 @@ def plain_regret(policy: Any, seed: int) -> FloatArray:
 
 
 def own_regret(policy: Any, world: Any, seed: int, horizon: int) -> FloatArray:
-    study = run_of(policy, world, seed=seed, noise_seed=None, horizon=horizon)
-    pulls = np.array([rounds.RoundPlayer(study, policy).play_pair(pair)[1][0].pulls for pair in range(RUNS)])
+    run = run_of(policy, world, seed=seed, noise_seed=None, horizon=horizon)
+    pulls = np.array([rounds.RoundPlayer(run, policy).play_pair(pair)[1][0].pulls for pair in range(RUNS)])
     return pseudo_regret(pulls, world.means)
 
 
@@ -157,11 +157,11 @@ def test_rounding_errors_do_not_build_up() -> None:
 def test_memory_lasts_from_chunk_to_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     for kind in (bd.LinUCB, bd.LinThompson):
         policy = made_for(kind, bd.Gaussian(MEANS))
-        study = run_of(policy, bd.Gaussian(MEANS), seed=1, noise_seed=None, horizon=3000)
-        whole = rounds.RoundPlayer(study, policy).play_pair(0)[1][0]
+        run = run_of(policy, bd.Gaussian(MEANS), seed=1, noise_seed=None, horizon=3000)
+        whole = rounds.RoundPlayer(run, policy).play_pair(0)[1][0]
         with monkeypatch.context() as patch:
             patch.setattr(rounds, "ROUNDS_PER_CHUNK", 64)
-            pieces = rounds.RoundPlayer(study, policy).play_pair(0)[1][0]
+            pieces = rounds.RoundPlayer(run, policy).play_pair(0)[1][0]
         assert whole.digest == pieces.digest
         assert whole.pulls.max() < 3000
 
@@ -170,8 +170,8 @@ def test_ties_go_to_the_first_arm() -> None:
     # arms 1 and 3 are the same and the best: whatever is learnt, arm 3 is never played
     policy = bd.LinUCB(actions=bd.FiniteActions([[0.5, 0.1], [0.1, 0.9], [-0.5, 0.3], [0.1, 0.9]]))
     world = bd.Gaussian([0.1, 0.9, 0.3, 0.9])
-    study = run_of(policy, world, seed=1, noise_seed=None, horizon=5000)
-    pulls = rounds.RoundPlayer(study, policy).play_pair(0)[1][0].pulls
+    run = run_of(policy, world, seed=1, noise_seed=None, horizon=5000)
+    pulls = rounds.RoundPlayer(run, policy).play_pair(0)[1][0].pulls
     assert pulls[3] == 0
     assert pulls[1] > 4000
 
@@ -181,8 +181,8 @@ def test_more_features_than_arms_and_long_runs() -> None:
     actions = spread_actions(3, 4, 9)
     means = actions.to_array() @ np.full(9, 1 / 3)
     for policy in (bd.LinUCB(actions=actions), bd.LinThompson(actions=actions)):
-        study = run_of(policy, bd.Gaussian(means), seed=1, noise_seed=None, horizon=10**5)
-        pulls = rounds.RoundPlayer(study, policy).play_pair(0)[1][0].pulls
+        run = run_of(policy, bd.Gaussian(means), seed=1, noise_seed=None, horizon=10**5)
+        pulls = rounds.RoundPlayer(run, policy).play_pair(0)[1][0].pulls
         assert int(np.argmax(pulls)) == int(np.argmax(means))
         assert pulls.max() > 90_000
 
@@ -257,12 +257,12 @@ def test_phased_elimination_agrees_with_a_plain_implementation(actions: bd.Finit
     theta = np.array([0.7, -0.4, 0.4, -0.4])[: actions.dimension]
     means = 0.3 + actions.to_array() @ theta
     policy = bd.PhasedElimination(actions=actions, horizon=LONG, centre=0.3, sigma=0.45, bound=0.9)
-    study = run_of(policy, bd.Gaussian(means), seed=3, noise_seed=None, horizon=None)
-    first, _ = BatchedPlayer(study, policy).executions(0)
+    run = run_of(policy, bd.Gaussian(means), seed=3, noise_seed=None, horizon=None)
+    first, _ = BatchedPlayer(run, policy).executions(0)
     while first.advance() is not None:
         pass
     plain, dropped = plain_phases(policy, means, 4)
-    own = pseudo_regret(first.pulls, study.environment.means)
+    own = pseudo_regret(first.pulls, run.environment.means)
     assert dropped > 2
     assert assert_same_mean(own, plain, 1e-6) < 0.05 * float(np.mean(plain))
 

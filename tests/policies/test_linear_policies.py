@@ -443,8 +443,8 @@ def test_a_pair_on_an_infinite_set() -> None:
 def test_a_pair_on_finitely_many_actions() -> None:
     world = bd.LinearGaussian([0.5, 0.3, 0.1], ARMS)
     policy = bd.LinearThreshold(actions=ARMS, horizon=10**8, rho=0.2, rewards="gaussian", sigma=1.0)
-    study = run_of(policy, world, seed=1, noise_seed=2, horizon=None)
-    first, _ = BatchedPlayer(study, policy).trajectories(3)
+    run = run_of(policy, world, seed=1, noise_seed=2, horizon=None)
+    first, _ = BatchedPlayer(run, policy).trajectories(3)
     assert first.length == 10**8
     assert not first.actions
 

@@ -42,8 +42,8 @@ def both_sequences(policy: bd.UCB1, world: Any, seed: int, horizon: int) -> tupl
     """The digests of a pair's sequences of arms: the policy's, and those of the plain loop."""
     found = []
     for kind in (policy, PlainUCB1(sigma=policy.sigma)):
-        study = run_of(kind, world, seed=seed, noise_seed=None, horizon=horizon)
-        found.append([run.digest for run in rounds.RoundPlayer(study, kind).play_pair(0)[1]])
+        run = run_of(kind, world, seed=seed, noise_seed=None, horizon=horizon)
+        found.append([execution.digest for execution in rounds.RoundPlayer(run, kind).play_pair(0)[1]])
     return found[0], found[1]
 
 
@@ -127,6 +127,6 @@ def test_thompson_samples_from_all_posteriors_in_every_round(name: str) -> None:
         for prior in (1.0, 2.5):
             world, found = WORLDS[name](generator, arms), []
             for kind in (bd.Thompson(failures=prior), PlainThompson(failures=prior)):
-                study = run_of(kind, world, seed=arms, noise_seed=None, horizon=20_000)
-                found.append([run.digest for run in rounds.RoundPlayer(study, kind).play_pair(0)[1]])
+                run = run_of(kind, world, seed=arms, noise_seed=None, horizon=20_000)
+                found.append([execution.digest for execution in rounds.RoundPlayer(run, kind).play_pair(0)[1]])
             assert found[0] == found[1], (arms, prior)

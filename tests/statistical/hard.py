@@ -35,8 +35,8 @@ def measure(make: MakePolicy, horizons: dict[int, int], first_seed: int = 1000) 
 
 def share_with_a_drop(instance: Instance, seed: int) -> float:
     """The share of executions that dropped an arm before the end, over one block."""
-    study = run_of(instance.policy, instance.environment, seed=seed, noise_seed=None, horizon=None)
-    first, _ = BatchedPlayer(study, instance.policy).executions(0)
+    run = run_of(instance.policy, instance.environment, seed=seed, noise_seed=None, horizon=None)
+    first, _ = BatchedPlayer(run, instance.policy).executions(0)
     while first.advance() is not None:
         pass
     return float((~first.state.active).any(axis=1).mean())

@@ -63,7 +63,7 @@ def calibrate(
         problem = chosen_blank(policy, spec, horizon=horizon, rho=rho, seed=seed, gap=gap)
     if not quiet and not as_json:
         print_warnings(warnings)
-    from banditto.measure import calibrate as calibration  # numerical libraries are loaded once there is work for them
+    from banditto.measure import calibrate as calibrating  # numerical libraries are loaded once there is work for them
 
     with (
         collected_warnings(),
@@ -72,7 +72,7 @@ def calibrate(
         workers.opened() as executor,
         progress_bars(quiet) as progress,
     ):
-        found = calibration.calibrate(
+        found = calibrating.calibrate(
             problem.policy,
             pairs_budget=typed("pairs_budget", pairs_budget),
             seed=problem.seed,

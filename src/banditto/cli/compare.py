@@ -92,9 +92,9 @@ def compare(
     from banditto.problems.environments.resampled import Resampled
 
     workers = parameters.WorkerOptions.of(jobs, cluster)
-    plan = StudyFile() if study is None else StudyFile.load(study)
+    study_file = StudyFile() if study is None else StudyFile.load(study)
     names = None if policies is None else parameters.words(policies, "policies")
-    plan = plan.with_flags(
+    study_file = study_file.with_flags(
         means=means,
         policies=None if names is None else tuple(PolicyLine(policy=name) for name in names),
         horizon=horizon,
@@ -117,10 +117,10 @@ def compare(
         reward_range=reward_range,
     )
     with collected_warnings() as warnings:
-        built = plan.built()
+        built = study_file.built()
     if not quiet and not as_json:
         print_warnings(warnings)
-    from banditto.measure import compare as studies
+    from banditto.measure import compare as comparing
 
     target = parameters.folder(out)
     drawn = True
@@ -130,17 +130,17 @@ def compare(
         workers.opened() as executor,
         progress_bars(quiet) as progress,
     ):
-        comparison = studies.compare(
+        comparison = comparing.compare(
             built.policies,
             built.environment,
             labels=built.labels,
-            horizon=plan.horizon,
-            rho=plan.rho,
-            pairs=1000 if plan.pairs is None else plan.pairs,
-            rounds=studies.DEFAULT_ROUNDS if plan.rounds is None else plan.rounds,
-            seed=plan.seed or 0,
-            noise_seed=plan.noise_seed,
-            confidence=0.95 if plan.confidence is None else plan.confidence,
+            horizon=study_file.horizon,
+            rho=study_file.rho,
+            pairs=1000 if study_file.pairs is None else study_file.pairs,
+            rounds=comparing.DEFAULT_ROUNDS if study_file.rounds is None else study_file.rounds,
+            seed=study_file.seed or 0,
+            noise_seed=study_file.noise_seed,
+            confidence=0.95 if study_file.confidence is None else study_file.confidence,
             jobs=workers.jobs,
             executor=executor,
             curves=folder is not None,
@@ -151,20 +151,20 @@ def compare(
             sys.stderr.write("banditto: interrupted before the first policy was finished; nothing to report\n")
             raise KeyboardInterrupt
         content: ComparisonDocument = {
-            "title": plan.title,
+            "title": study_file.title,
             **comparison.to_dict(),
             "warnings": warnings,
             **provenance(),
         }
         if folder is not None:
-            drawn = _write_report(folder, comparison, plan, content, progress)
+            drawn = _write_report(folder, comparison, study_file, content, progress)
     if as_json:
         print_json(content)
     else:
         sys.stdout.write(comparison.table() + "\n")
         if isinstance(built.environment, Resampled):
             sys.stdout.write(f"\n{built.environment.table()}\n")
-        if note := studies.explained(comparison).strip():
+        if note := comparing.explained(comparison).strip():
             sys.stdout.write(f"\n{note}\n")
     if target is not None and not quiet and not as_json:
         sys.stderr.write(f"banditto: wrote {target / ('report.html' if drawn else 'results.json')}\n")
@@ -177,15 +177,19 @@ def compare(
 
 
 def _write_report(
-    folder: Path, comparison: Comparison, plan: StudyFile, content: ComparisonDocument, progress: CompareProgress | None
+    folder: Path,
+    comparison: Comparison,
+    study: StudyFile,
+    content: ComparisonDocument,
+    progress: CompareProgress | None,
 ) -> bool:
     """Write results first, then what takes longer; the answer is False if Ctrl-C came between them."""
     from banditto.report.comparison_report import drawn_files, raw_files
 
-    raw = raw_files(comparison, plan, content)
+    raw = raw_files(comparison, study, content)
     write_together(folder, raw)
     try:
-        drawn = drawn_files(comparison, plan, content, progress)
+        drawn = drawn_files(comparison, study, content, progress)
         write_together(folder, drawn)
     except KeyboardInterrupt:
         remove_stale(folder, [name for name in NAMES if name not in raw])

@@ -17,7 +17,7 @@ from banditto.core.errors import WorkerError
 from banditto.engine.ledger import Ledger
 from banditto.engine.pair_counts import PairCounts
 from banditto.engine.player import Player, player_of
-from banditto.engine.pool import WORKER_DIED, Parts, Pool, Share, Task, workers_for
+from banditto.engine.pool import WORKER_DIED, Parts, Pool, Share, Task, pool_for
 from banditto.engine.run import Run
 
 logger = logging.getLogger(__name__)
@@ -65,15 +65,15 @@ def run_pairs(
     # One name holds both, so that an interrupt finds a block either counted and passed, or neither.
     counts, following = state = (PairCounts(), 0) if ledger is None else ledger.whole
     waiting: dict[int, Share] = {}
-    with workers_for(jobs, executor) as workers:
+    with pool_for(jobs, executor) as pool:
         try:
             report(counts.pairs, pairs)
             submitted = following
             while following < total and not (counts.pairs > there and enough(counts)):
-                while submitted < min(total, following + workers.queued):
-                    numbers = range(submitted, submitted + workers.together(total - submitted))
+                while submitted < min(total, following + pool.queued):
+                    numbers = range(submitted, submitted + pool.together(total - submitted))
                     parts = [(number * size, min(size, pairs - number * size)) for number in numbers]
-                    waiting.update(zip(numbers, workers.submit(play_blocks, player, parts), strict=True))
+                    waiting.update(zip(numbers, pool.submit(play_blocks, player, parts), strict=True))
                     submitted = numbers.stop
                 counts, following = state = counts.plus(_kept(waiting[following], following, ledger)), following + 1
                 waiting.pop(following - 1, None)
@@ -81,7 +81,7 @@ def run_pairs(
         except KeyboardInterrupt:
             if waiting:
                 logger.warning("interrupted: finishing the blocks under way (Ctrl-C again to leave them)")
-            counts = _finished(state, waiting, workers, ledger, enough)
+            counts = _finished(state, waiting, pool, ledger, enough)
             return Outcome(counts if ledger is None else ledger.counts, interrupted=True)
         except BrokenExecutor:
             raise WorkerError(WORKER_DIED) from None
@@ -102,7 +102,7 @@ def _kept(share: Share, number: int, ledger: Ledger | None) -> PairCounts:
 def _finished(
     state: tuple[PairCounts, int],
     waiting: dict[int, Share],
-    workers: Pool,
+    pool: Pool,
     ledger: Ledger | None,
     enough: Callable[[PairCounts], bool],
 ) -> PairCounts:
@@ -116,5 +116,5 @@ def _finished(
     except (CancelledError, BrokenExecutor):
         pass
     except KeyboardInterrupt:
-        workers.abandon()
+        pool.abandon()
     return counts

@@ -1,6 +1,6 @@
 """An executor over the workers of a Dask cluster, for many short calls.
 
-A block takes some milliseconds, and so does a scheduler for each task; so calls on the same study travel in groups that
+A block takes some milliseconds, and so does a scheduler for each task; so calls on the same run travel in groups that
 take a fraction of a second. Each group is one task with a key of its own, and each call has one future, which is
 settled once: a task that is run again, because its worker died, cannot be counted twice.
 
@@ -40,7 +40,7 @@ _CLOSED = "the cluster was closed: calls must be finished inside `with banditto.
 
 
 class _Call(NamedTuple):
-    """A call, where its result goes, and the function and study that it shares with its neighbours."""
+    """A call, where its result goes, and the function and run that it shares with its neighbours."""
 
     future: Future[Any]
     function: Callable[..., Any]

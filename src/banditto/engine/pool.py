@@ -28,7 +28,7 @@ _MOST_BLOCKS = 256
 _QUICKEST = 1e-6  # seconds of a call, so that no group is endless
 
 WORKER_DIED = (
-    "a worker process died (killed, or out of memory). Pool import the main script again: in a script, put the call"
+    "a worker process died (killed, or out of memory). Workers import the main script again: in a script, put the call"
     " under `if __name__ == '__main__':`, or use jobs=1"
 )
 
@@ -86,12 +86,12 @@ class Share(NamedTuple):
 
     task: Future[Task]
     place: int
-    workers: Pool
+    pool: Pool
 
     def result(self) -> PairCounts:
         """Wait for the task; the block comes back."""
         played = self.task.result()
-        self.workers.pace.learn(played.seconds / len(played.blocks))
+        self.pool.pace.learn(played.seconds / len(played.blocks))
         return played.blocks[self.place]
 
     def cancel(self) -> None:
@@ -143,8 +143,8 @@ _pools: WeakKeyDictionary[Executor, set[multiprocessing.process.BaseProcess]] = 
 
 
 @contextmanager
-def workers_for(jobs: int, executor: Executor | None) -> Iterator[Pool]:
-    """Open the workers that a caller asked for; a pool of ours is ended afterwards."""
+def pool_for(jobs: int, executor: Executor | None) -> Iterator[Pool]:
+    """Open the pool that a caller asked for; one of ours is ended afterwards."""
     if executor is not None:
         yield Pool(executor, _QUEUED_ELSEWHERE)
         return
@@ -155,25 +155,25 @@ def workers_for(jobs: int, executor: Executor | None) -> Iterator[Pool]:
         raise WorkerError(WORKER_DIED)  # a worker is importing a script that has no guard
     context = multiprocessing.get_context("spawn")  # the same on every system, and safe with threads
     others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_ignore_interrupts)
-    _pools[pool] = others
-    workers = Pool(pool, jobs * _QUEUED_PER_WORKER)
+    processes = ProcessPoolExecutor(jobs, mp_context=context, initializer=_ignore_interrupts)
+    _pools[processes] = others
+    pool = Pool(processes, jobs * _QUEUED_PER_WORKER)
     try:
-        yield workers
+        yield pool
     except BaseException:
-        workers.abandon()
+        pool.abandon()
         raise
-    pool.shutdown()
+    processes.shutdown()
 
 
 @contextmanager
-def shared_workers(jobs: int, executor: Executor | None) -> Iterator[Executor | None]:
+def shared_executor(jobs: int, executor: Executor | None) -> Iterator[Executor | None]:
     """Open one pool for several runs in a row; None comes back for a single job."""
     if executor is not None or jobs == 1:
         yield executor
         return
-    with workers_for(jobs, None) as workers:
-        yield workers.executor
+    with pool_for(jobs, None) as pool:
+        yield pool.executor
 
 
 @contextmanager

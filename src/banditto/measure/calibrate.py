@@ -21,7 +21,7 @@ from banditto.core.exact import integer
 from banditto.core.json_types import Digest, Horizon, InsideUnit, Keywords, Natural, Positive
 from banditto.core.protocol import Protocol
 from banditto.core.text import html_table, text_table
-from banditto.engine.pool import shared_workers
+from banditto.engine.pool import shared_executor
 from banditto.measure.attack.attacking import (
     DEFAULT_BUDGET,
     Attack,
@@ -214,8 +214,8 @@ def calibrate(
         raise InvalidArgument("policy", given, "one of the replicable policies with certified constants")
     seed = integer(seed, "seed", 0, LARGEST_SEED)
     jobs = integer(jobs, "jobs", 1, MOST_JOBS)
-    with shared_workers(jobs, executor) as workers:
-        trial = _Trial(policy, pairs_budget, workers, progress)
+    with shared_executor(jobs, executor) as shared:
+        trial = _Trial(policy, pairs_budget, shared, progress)
         nominal = _worthwhile(_largest(trial, seed), policy.rho)
         while (found := trial.confirmed(nominal, seed)) is None:
             nominal = _worthwhile(nominal / _FINEST, policy.rho)
@@ -223,7 +223,7 @@ def calibrate(
             chosen = policy.relaxed(nominal)
         world = _world(policy)
         regrets = [
-            certify(p, world, pairs=_REGRET_PAIRS, seed=seed, executor=workers).regret.mean for p in (policy, chosen)
+            certify(p, world, pairs=_REGRET_PAIRS, seed=seed, executor=shared).regret.mean for p in (policy, chosen)
         ]
     return Calibration(
         policy=chosen,

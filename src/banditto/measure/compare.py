@@ -23,7 +23,7 @@ from banditto.core.exact import integer, open_unit
 from banditto.core.horizons import LONGEST_ROUND_HORIZON, SHORTEST_HORIZON
 from banditto.core.json_types import Keywords
 from banditto.core.text import html_table, text_table
-from banditto.engine.pool import shared_workers, submitted
+from banditto.engine.pool import shared_executor, submitted
 from banditto.engine.run import Run, run_of
 from banditto.engine.watching import Curve, PairView, regret_curve, watch_pair
 from banditto.measure.certificate import Certificate, MeasuredContent
@@ -206,7 +206,7 @@ def compare(
         for policy, (length, _) in zip(policies, plans, strict=True)
     ]
     rows: list[Entrant] = []
-    with shared_workers(jobs, executor) as workers:
+    with shared_executor(jobs, executor) as shared:
         for label, run, (_, share) in zip(names, runs, plans, strict=True):
             kept = None if out is None else _place(Path(out), run, checked_rho(run.policy, _own(run.policy, rho)))
             try:
@@ -220,10 +220,10 @@ def compare(
                     rho=_own(run.policy, rho),
                     confidence=confidence,
                     out=kept,
-                    executor=workers,
+                    executor=shared,
                     progress=None if progress is None else _labelled(progress, label),
                 )
-                drawn = _pictures(run, certificate.pairs, workers) if curves else (None, None)
+                drawn = _pictures(run, certificate.pairs, shared) if curves else (None, None)
             except KeyboardInterrupt:
                 if kept is not None:
                     with suppress(OSError):  # only empty folders go
@@ -255,8 +255,8 @@ def illustrate(run: Run, pairs: int) -> tuple[Curve, PairView]:
     return regret_curve(run, pairs), view
 
 
-def _pictures(run: Run, pairs: int, workers: Executor | None) -> tuple[Curve, PairView]:
-    return illustrate(run, pairs) if workers is None else submitted(workers, illustrate, run, pairs).result()
+def _pictures(run: Run, pairs: int, executor: Executor | None) -> tuple[Curve, PairView]:
+    return illustrate(run, pairs) if executor is None else submitted(executor, illustrate, run, pairs).result()
 
 
 def _labelled(progress: CompareProgress, label: str) -> Callable[[int, int], None]:

@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 from banditto.core.errors import WorkerError
 from banditto.core.exact import integer
 from banditto.core.text import html_table, short, text_table
-from banditto.engine.pool import WORKER_DIED, shared_workers, submitted
+from banditto.engine.pool import WORKER_DIED, shared_executor, submitted
 from banditto.measure.certify import MOST_JOBS
 from banditto.paper.claims import Claim, Effort, Measured, Row, RowContent, Untestable, Verdict, chosen, claim_of
 
@@ -151,8 +151,8 @@ def reproduce(
     report("claims", len(rows), len(claims))
     interrupted = False
     try:
-        with shared_workers(jobs, executor) as workers:
-            for name, measured, seconds in _measured(waiting, Effort(quick), workers):
+        with shared_executor(jobs, executor) as shared:
+            for name, measured, seconds in _measured(waiting, Effort(quick), shared):
                 rows[name] = Row(claim=claim_of(name), measured=measured, seconds=seconds)
                 report("claims", len(rows), len(claims))
     except KeyboardInterrupt:
@@ -161,13 +161,13 @@ def reproduce(
     return Reproduction(rows=finished, quick=quick, interrupted=interrupted)
 
 
-def _measured(claims: Sequence[Claim], effort: Effort, workers: Executor | None) -> Iterator[Timed]:
+def _measured(claims: Sequence[Claim], effort: Effort, executor: Executor | None) -> Iterator[Timed]:
     """Yield each claim's measurement as it comes."""
-    if workers is None:
+    if executor is None:
         for claim in claims:
             yield measure(claim.name, effort)
         return
-    futures: list[Future[Timed]] = [submitted(workers, measure, claim.name, effort) for claim in claims]
+    futures: list[Future[Timed]] = [submitted(executor, measure, claim.name, effort) for claim in claims]
     try:
         for future in as_completed(futures):
             yield future.result()

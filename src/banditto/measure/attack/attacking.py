@@ -18,7 +18,7 @@ from banditto.core.exact import integer, open_unit, real
 from banditto.core.json_types import Digest, Horizon, InsideUnit, Keywords, Natural, Positive, Share
 from banditto.core.rewards import RewardKind
 from banditto.core.text import html_table, text_table
-from banditto.engine.pool import shared_workers
+from banditto.engine.pool import shared_executor
 from banditto.measure.attack.arm_spaces import ArmSpace
 from banditto.measure.attack.linear_spaces import LinearSpace
 from banditto.measure.attack.search import Space, search
@@ -260,9 +260,9 @@ def attack(
     tell = progress or (lambda stage, done, total: None)
     space = space_of(policy, rewards)
     half = int(_SEARCH_SHARE * budget)
-    with shared_workers(jobs, executor) as workers:
+    with shared_executor(jobs, executor) as shared:
         points = [tuple(real(value, "known") for value in point) for point in known]
-        found = search(policy, space, half, seed, workers, lambda done: tell("searching", done, half), points)
+        found = search(policy, space, half, seed, shared, lambda done: tell("searching", done, half), points)
         certificate = certify(
             policy,
             found.environment,
@@ -270,7 +270,7 @@ def attack(
             seed=seed,
             rho=rho,
             confidence=confidence,
-            executor=workers,
+            executor=shared,
             progress=lambda done, total: tell("measuring", done, total),
         )
     low, high = (1.0 - certificate.interval[1], 1.0 - certificate.interval[0])
