@@ -71,7 +71,7 @@ def mean(ratios: list[float]) -> float:
 
 def main(quick: bool = False) -> None:
     numbers, horizons = (ARMS[:2], HORIZONS[:1]) if quick else (ARMS, HORIZONS)
-    ladder_search.best_design.cache_clear()
+    ladder_search.best_shape.cache_clear()
     bd.CertifiedElimination(arms=3, horizon=10**5, rho=0.21)  # imports
     taken = seconds(lambda: bd.CertifiedElimination(arms=10, horizon=10**7, rho=0.21))
     line("(h) search for the constants, K = 10", f"{taken:.2f} s", "< 1 s", taken < 1.0)

@@ -16,7 +16,7 @@ from banditto.measure.plan.plans import asked
 from banditto.measure.plan.rehearsal import rehearse
 from banditto.measure.plan.trial_plan import price_curves
 from banditto.policies import REGISTRY
-from banditto.policies.certified_elimination.ladder_search import LadderProblem, Shape
+from banditto.policies.certified_elimination.ladder_search import LadderProblem, WindowShape
 from banditto.policies.certified_elimination.named_gap import Aim, best_aim, commit_probability
 
 pytestmark = pytest.mark.slow
@@ -236,12 +236,12 @@ def test_root_finding() -> None:
 
 def test_commit_probability_against_simulation() -> None:
     """P(lead > cut) by quadrature and by 400,000 draws, within five standard errors (false-failure rate 6e-7)."""
-    generator, shape = np.random.default_rng(5), Shape(4.0, 6.0)
+    generator, window = np.random.default_rng(5), WindowShape(4.0, 6.0)
     for arms in (2, 5):
         noise = 0.5 * generator.standard_normal((400_000, arms))
         lead = 7.0 + noise[:, 0] - noise[:, 1:].max(axis=1)
-        rate = float(np.mean(lead > shape.low + shape.width * generator.random(400_000)))
-        assert abs(commit_probability(7.0, arms, shape, 0.5) - rate) <= 5.0 * math.sqrt(0.25 / 400_000)
+        rate = float(np.mean(lead > window.low + window.width * generator.random(400_000)))
+        assert abs(commit_probability(7.0, arms, window, 0.5) - rate) <= 5.0 * math.sqrt(0.25 / 400_000)
 
 
 def test_aims_are_certified_and_spend_what_they_say() -> None:

@@ -103,12 +103,12 @@ def test_tiny_rhos(arms: int, horizon: int, rho: float) -> None:
 
 def test_the_search_is_deterministic_and_cached() -> None:
     problem = ladder_search.LadderProblem(7, 10**7, 0.15, BOUNDED, None)
-    first = ladder_search.best_design(problem)
-    hits = ladder_search.best_design.cache_info().hits
-    assert ladder_search.best_design(problem) is first
-    assert ladder_search.best_design.cache_info().hits == hits + 1
-    ladder_search.best_design.cache_clear()
-    assert ladder_search.best_design(problem) == first
+    first = ladder_search.best_shape(problem)
+    hits = ladder_search.best_shape.cache_info().hits
+    assert ladder_search.best_shape(problem) is first
+    assert ladder_search.best_shape.cache_info().hits == hits + 1
+    ladder_search.best_shape.cache_clear()
+    assert ladder_search.best_shape(problem) == first
 
 
 def test_a_named_gap_is_what_the_constants_are_tuned_for() -> None:
@@ -126,15 +126,15 @@ def test_a_named_gap_is_what_the_constants_are_tuned_for() -> None:
 def test_cuts_can_be_recomputed_by_hand() -> None:
     """K = 2, T = 10^6, rho = 0.1: l = R + a w, R = sqrt(log(N T)/m), w = M E/share, E = sqrt(2/(pi m))."""
     policy = bd.CertifiedElimination(arms=2, horizon=10**6, rho=0.1)
-    plan = policy.schedule
-    design = ladder_search.best_design(ladder_search.LadderProblem(2, 10**6, 0.1, BOUNDED, None))
-    number = len(plan.batches)
-    share = (0.1 - 2e-6) * design.commit_share / 1000
+    schedule = policy.schedule
+    shape = ladder_search.best_shape(ladder_search.LadderProblem(2, 10**6, 0.1, BOUNDED, None))
+    number = len(schedule.batches)
+    share = (0.1 - 2e-6) * shape.commit_share / 1000
     multiples = set()
-    for i, (pulls, commit, _) in enumerate(plan.batches):
-        assert pulls == plan.batches[0].pulls * design.growth**i
+    for i, (pulls, commit, _) in enumerate(schedule.batches):
+        assert pulls == schedule.batches[0].pulls * shape.growth**i
         noise, lead = math.sqrt(2 / (math.pi * pulls)), math.sqrt(math.log(number * 10**6) / pulls)
-        assert commit.low == pytest.approx(lead + design.commit_offset / 32 * commit.width, rel=1e-9)
+        assert commit.low == pytest.approx(lead + shape.commit_offset / 32 * commit.width, rel=1e-9)
         multiples.add(round(256 * commit.width / (noise / share), 4))
     assert len(multiples) == 1
     assert float(multiples.pop()).is_integer()
@@ -154,13 +154,13 @@ def test_a_description_says_how_to_recompute_every_cut() -> None:
 
 def test_windows_are_the_narrowest_that_the_proof_allows() -> None:
     problem = ladder_search.LadderProblem(5, 10**7, 0.1, BOUNDED, None)
-    plan = ladder.resolve(problem)
-    commit = {name: value for name, value, _ in ladder.terms(problem, plan)}["commit"]
-    narrower = plan._replace(
-        batches=tuple(b._replace(commit=b.commit._replace(width=b.commit.width * 0.98)) for b in plan.batches)
+    resolved = ladder.resolve(problem)
+    commit = {name: value for name, value, _ in ladder.terms(problem, resolved)}["commit"]
+    narrower = resolved._replace(
+        batches=tuple(b._replace(commit=b.commit._replace(width=b.commit.width * 0.98)) for b in resolved.batches)
     )
     larger = {name: value for name, value, _ in ladder.terms(problem, narrower)}["commit"]
-    share = 0.1 * ladder_search.best_design(problem).commit_share / 1000
+    share = 0.1 * ladder_search.best_shape(problem).commit_share / 1000
     assert float(commit) <= share < float(larger)
 
 

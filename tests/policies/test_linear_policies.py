@@ -258,7 +258,7 @@ def test_nearly_alike_survivors_are_pulled_more_often_for_an_accuracy() -> None:
         noise = error(made.rounding, made.leverage, nu)
         assert float(noise) + 4 * U * 0.49 <= batch.epsilon * (1 + 2.0**-20)
     fine = policy.schedule._replace(batches=(policy.schedule.batches[-1]._replace(epsilon=7e-6),))
-    assert policy._openings._replace(plan=fine).at(FIRST_TWO, 1) is None
+    assert policy._openings._replace(schedule=fine).at(FIRST_TWO, 1) is None
 
 
 def low_rank(seed: int) -> FloatArray:
@@ -316,15 +316,15 @@ def test_what_a_flat_set_leaves_open() -> None:
 def test_the_schedule_of_accuracies() -> None:
     """Shares of rho add up to it, accuracies fall, and nothing else in the search has a lower bound on the regret."""
     problem = RoundingProblem(3, 3.1, 5, None, 10**9, 0.1, Rewards("bounded", 0.5), 1.0, False)
-    plan = problem.resolve()
-    assert 0.0999 < sum(batch.rho for batch in plan.batches) <= 0.1
-    epsilons = [batch.epsilon for batch in plan.batches]
+    schedule = problem.resolve()
+    assert 0.0999 < sum(batch.rho for batch in schedule.batches) <= 0.1
+    epsilons = [batch.epsilon for batch in schedule.batches]
     assert epsilons == sorted(epsilons, reverse=True)
-    shares = {batch.rho / batch.epsilon ** (-1 / 3) for batch in plan.batches}
+    shares = {batch.rho / batch.epsilon ** (-1 / 3) for batch in schedule.batches}
     assert max(shares) / min(shares) == pytest.approx(1.0)
-    assert sum(problem.pulls(*batch, plan.tail) for batch in plan.batches) < 10**9
-    assert problem.regret(plan) <= problem.regret(plan._replace(batches=plan.batches[:1]))
-    assert problem.regret(plan) < 0.1 * problem.regret(problem.resolve()._replace(batches=()))
+    assert sum(problem.pulls(*batch, schedule.tail) for batch in schedule.batches) < 10**9
+    assert problem.regret(schedule) <= problem.regret(schedule._replace(batches=schedule.batches[:1]))
+    assert problem.regret(schedule) < 0.1 * problem.regret(problem.resolve()._replace(batches=()))
 
 
 def test_a_plan_is_one_that_fits() -> None:

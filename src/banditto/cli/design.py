@@ -66,15 +66,17 @@ def design(
     with spinner("design", quiet) as tell:
         progress = None if tell is None else lambda ratio: tell(f"g/d is {ratio:.8g}, wanted {1 + wanted:.8g}")
         found = g_optimal_design(actions, accuracy=wanted, progress=progress)
-    plan = None if count is None else found.plan(count)
+    allocation = None if count is None else found.plan(count)
     if picture is not None:
         _draw(picture, found, actions)
     if as_json:
-        pulled: PulledContent = {} if plan is None else {"pulls": list(plan.pulls), "plan_digest": plan.digest}
+        pulled: PulledContent = (
+            {} if allocation is None else {"pulls": list(allocation.pulls), "plan_digest": allocation.digest}
+        )
         content: DesignDocument = {"schema_version": SCHEMA_VERSION, **found.to_dict(), **pulled, **provenance()}
         print_json(content)
     else:
-        sys.stdout.write(_table(found, None if plan is None else plan.pulls))
+        sys.stdout.write(_table(found, None if allocation is None else allocation.pulls))
     return EXIT_OK if found.target_met else EXIT_CHECK
 
 

@@ -49,9 +49,9 @@ def lattice_pairs(effort: Effort, rho: float = RHO, part: float = 1.0) -> Pairs:
     """Pairs of estimates with this part of the pulls that the accuracy takes at rho = 0.1; cells are those of `rho`."""
     least_squares = ReplicableLeastSquares(actions=sphere(ARMS, DIMENSION))
     design = least_squares.design
-    plan = least_squares.plan(math.ceil(part * least_squares.pulls_needed(EPSILON, RHO, DELTA)))
+    allocation = least_squares.plan(math.ceil(part * least_squares.pulls_needed(EPSILON, RHO, DELTA)))
     assert design.arms is not None
-    regression = Regression.of(core_of(design), plan.pulls)
+    regression = Regression.of(core_of(design), allocation.pulls)
     rounding = LatticeRounding(DIMENSION, BERNOULLI, rho)
     return pairs_of(rounding, regression, design.arms, design.g, effort.choose(20_000, 200_000))
 

@@ -84,8 +84,8 @@ def executed(policy: RandomThreshold, gap: float, executions: int, seed: int) ->
     coins, noise = Coins(seed, count=executions), Noise(seed, 0, 0)
     state = policy.init(executions)
     counts = np.zeros((executions, policy.arms), dtype=np.int64)
-    while (plan := policy.plan(state)) is not None:
-        totals = world.draw(plan, noise)
+    while (pulls := policy.plan(state)) is not None:
+        totals = world.draw(pulls, noise)
         if bool(state.testing.any()):
             batch = policy.schedule.batch(state.batch)
             means = np.where(state.active, state.totals + totals, -np.inf) / batch.samples

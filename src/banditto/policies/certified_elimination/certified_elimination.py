@@ -106,7 +106,7 @@ class CertifiedElimination(Replicable):
     def planned(cls, aim: Aim, **arguments: Any) -> CertifiedElimination:
         """Return the policy with constants aimed at one gap, instead of at little regret on many problems."""
         unaimed = cls(**arguments | {"gap": aim.gap, "schedule": Ladder((), 1, 0.5)})  # its arguments are checked
-        return replace(unaimed, schedule=named_gap.aimed_plan(unaimed._problem, aim))
+        return replace(unaimed, schedule=named_gap.aimed_ladder(unaimed._problem, aim))
 
     # -- the algorithm ------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""CertifiedElimination's constants on one problem: resolved from a design, written down, and what the proof gives.
+"""CertifiedElimination's constants on one problem: resolved from a shape, written down, and what the proof gives.
 
 The proof is in docs/certified-elimination.md, where each symbol names its function.
 """
@@ -102,29 +102,29 @@ def _batch_from_plain(row: Any, horizon: int) -> TestBatch:
 
 
 def resolve(problem: LadderProblem) -> Ladder:
-    """Search a design, then the narrowest windows for which every inequality of the proof holds."""
-    design = ladder_search.best_design(problem)
-    guess = max(2, round(math.log(problem.horizon) / math.log(design.growth)))
-    first = ladder_search.first_pulls(design, problem, ladder_search.commit_shape(design, problem, guess))
-    return with_first(problem, design, first)
+    """Search a shape, then the narrowest windows for which every inequality of the proof holds."""
+    shape = ladder_search.best_shape(problem)
+    guess = max(2, round(math.log(problem.horizon) / math.log(shape.growth)))
+    first = ladder_search.first_pulls(shape, problem, ladder_search.commit_window(shape, problem, guess))
+    return with_first(problem, shape, first)
 
 
-def relaxed(problem: LadderProblem, plan: Ladder, nominal: float) -> Ladder:
-    """A plan with the windows that a larger rho would have, narrower by rho / nominal.
+def relaxed(problem: LadderProblem, ladder: Ladder, nominal: float) -> Ladder:
+    """A ladder with the windows that a larger rho would have, narrower by rho / nominal.
 
     Narrower windows would end at smaller gaps. Shorter batches instead make them end where they did, so that whatever
     was decided in a batch is still decided there, after fewer pulls.
     """
     ratio = problem.rho / nominal
     batches = []
-    for pulls, commit, eliminate in plan.batches:
-        lead = confidence.wrong_lead(problem.arms, len(plan.batches), problem.horizon, problem.rewards.sigma, pulls)
+    for pulls, commit, eliminate in ladder.batches:
+        lead = confidence.wrong_lead(problem.arms, len(ladder.batches), problem.horizon, problem.rewards.sigma, pulls)
         narrow = _narrowed(commit, lead, ratio)
         fewer = math.ceil(pulls * ((narrow.low + narrow.width) / (commit.low + commit.width)) ** 2)
         wider = math.sqrt(pulls / fewer)  # windows widen with the root of the pulls
         drop = None if eliminate is None else _scaled(_narrowed(eliminate, lead, ratio), wider)
         batches.append(TestBatch(fewer, _scaled(narrow, wider), drop))
-    return Ladder(tuple(batches), plan.exploration, min(plan.choice_rho / ratio, 1.0 - 1e-9))
+    return Ladder(tuple(batches), ladder.exploration, min(ladder.choice_rho / ratio, 1.0 - 1e-9))
 
 
 def _narrowed(cut: Cut, lead: float, ratio: float) -> Cut:
@@ -136,34 +136,34 @@ def _scaled(cut: Cut, factor: float) -> Cut:
     return cut if factor == 1.0 else Cut(_snapped(cut.low * factor), _snapped(cut.width * factor))
 
 
-def with_first(problem: LadderProblem, design: ladder_search.LadderShape, first: int) -> Ladder:
-    """The plan of a design whose first batch pulls every arm `first` times."""
-    pulls = _ladder(first, design.growth, problem)
+def with_first(problem: LadderProblem, shape: ladder_search.LadderShape, first: int) -> Ladder:
+    """The ladder of a shape whose first batch pulls every arm `first` times."""
+    pulls = _ladder(first, shape.growth, problem)
     room = float(written(problem.rho) - Decimal(2) / problem.horizon) - problem.arms * CHOICE_PRECISION
     while pulls and room > 0.0:
-        batches = _tests(problem, design, pulls, room * (1.0 - 1e-9))
+        batches = _tests(problem, shape, pulls, room * (1.0 - 1e-9))
         dead = sum(batch.commit.low >= _widest_gap(problem) for batch in batches)  # no gap is so wide
         if not dead:
-            share = room * (1.0 - 1e-9) * design.final_share / 1000.0
-            return Ladder(batches, design.exploration, share / _choice_rounding(problem))
+            share = room * (1.0 - 1e-9) * shape.final_share / 1000.0
+            return Ladder(batches, shape.exploration, share / _choice_rounding(problem))
         # the first test must fit with all arms
         pulls = [m for m in pulls[dead:] if problem.units * pulls[dead] <= problem.horizon]
     alone = (problem.rho - problem.arms * CHOICE_PRECISION) * (1.0 - 1e-9)
-    return Ladder((), design.exploration, alone / _choice_rounding(problem))
+    return Ladder((), shape.exploration, alone / _choice_rounding(problem))
 
 
 def _tests(
-    problem: LadderProblem, design: ladder_search.LadderShape, pulls: list[int], room: float
+    problem: LadderProblem, shape: ladder_search.LadderShape, pulls: list[int], room: float
 ) -> tuple[TestBatch, ...]:
     """The batches with their cuts, each kind of test with its share of the room."""
     commits = _calibrated(
-        problem, pulls, design.commit_offset, room * design.commit_share / 1000.0, 1, (1, problem.arms - 1)
+        problem, pulls, shape.commit_offset, room * shape.commit_share / 1000.0, 1, (1, problem.arms - 1)
     )
     drops: list[Cut | None] = [None] * len(pulls)
-    if design.elimination_share:
-        share = room * design.elimination_share / 1000.0
+    if shape.elimination_share:
+        share = room * shape.elimination_share / 1000.0
         factors = (problem.arms - 1, 1)
-        drops = list(_calibrated(problem, pulls, design.elimination_offset, share, problem.arms - 1, factors))
+        drops = list(_calibrated(problem, pulls, shape.elimination_offset, share, problem.arms - 1, factors))
     return tuple(TestBatch(*row) for row in zip(pulls, commits, drops, strict=True))
 
 
@@ -193,7 +193,7 @@ def _calibrated(
 ) -> list[Cut]:
     """Windows of width M E (comparisons / share) that begin at R + a times their width.
 
-    The offset a is the design's or a little more, M the smallest multiple for which the sum is at most the share; of
+    The offset a is the shape's or a little more, M the smallest multiple for which the sum is at most the share; of
     these the windows that end lowest. Wider windows overlap more, so M is tried upwards and not bisected.
     """
     noises = [problem.noise(m) for m in pulls]
@@ -253,16 +253,16 @@ def bias_allowed(arms: int, rho: float, bias: float, width: float) -> float:
     return bias if bias <= width * rho / (128.0 * arms) else 0.0
 
 
-def proved(problem: LadderProblem, plan: Ladder) -> bool:
-    """Whether the plan is of the kind that the proof is about.
+def proved(problem: LadderProblem, ladder: Ladder) -> bool:
+    """Whether the ladder is of the kind that the proof is about.
 
     Lower ends are above R, the commit's fall from batch to batch, and none is so many widths above 0 that rounded cuts
     would cost more than `_precision` adds (linear policies check their rounding before every batch instead).
     """
-    number = len(plan.batches)
+    number = len(ladder.batches)
     lowest = math.inf
     largest = LARGEST_RATIO if problem.linear is None else math.inf
-    for pulls, commit, eliminate in plan.batches:
+    for pulls, commit, eliminate in ladder.batches:
         lead = confidence.wrong_lead(problem.arms, number, problem.horizon, problem.rewards.sigma, pulls)
         if commit.low < lead or commit.low > lowest or (eliminate is not None and eliminate.low < lead):
             return False
@@ -272,16 +272,16 @@ def proved(problem: LadderProblem, plan: Ladder) -> bool:
     return True
 
 
-def terms(problem: LadderProblem, plan: Ladder) -> Terms:
-    """The theorem's right side for a plan that `proved` accepts."""
+def terms(problem: LadderProblem, ladder: Ladder) -> Terms:
+    """The theorem's right side for a ladder that `proved` accepts."""
     arms = problem.arms
-    pulls = [batch.pulls for batch in plan.batches]
-    commits = [batch.commit for batch in plan.batches]
-    drops = [(batch.pulls, batch.eliminate) for batch in plan.batches if batch.eliminate is not None]
+    pulls = [batch.pulls for batch in ladder.batches]
+    commits = [batch.commit for batch in ladder.batches]
+    drops = [(batch.pulls, batch.eliminate) for batch in ladder.batches if batch.eliminate is not None]
     elimination = (arms - 1) * _sum(problem, [m for m, _ in drops], [cut for _, cut in drops], (arms - 1, 1))
     commit = _sum(problem, pulls, commits, (1, arms - 1))
-    good = Decimal(2) / problem.horizon if plan.batches else Decimal(0)
-    choice = plan.choice_rho * _choice_rounding(problem) + arms * CHOICE_PRECISION
+    good = Decimal(2) / problem.horizon if ladder.batches else Decimal(0)
+    choice = ladder.choice_rho * _choice_rounding(problem) + arms * CHOICE_PRECISION
     return [
         ("good event", good, "2/T: in some execution a worse arm leads the best one by more than R"),
         ("elimination", Decimal(elimination), "(K-1) max over gaps of sum min(E, tail)/w"),

@@ -98,7 +98,7 @@ START = LadderShape(9, 0, 4, 4, 0, 50, 2)
 
 
 @lru_cache(maxsize=256)
-def best_design(problem: LadderProblem) -> LadderShape:
+def best_shape(problem: LadderProblem) -> LadderShape:
     """Coordinates in turn, twice; growth, commit offset and phase together."""
     best, least = START, _objective(START, problem)
     for _ in range(2):
@@ -120,30 +120,30 @@ def _neighbourhoods(problem: LadderProblem) -> list[list[dict[str, int]]]:
     return [shapes, ends, drops]
 
 
-class Shape(NamedTuple):
+class WindowShape(NamedTuple):
     """A window in units of 1/sqrt(m): where it begins and how wide it is."""
 
     low: float
     width: float
 
 
-def commit_shape(design: LadderShape, problem: LadderProblem, batches: int) -> Shape:
+def commit_window(shape: LadderShape, problem: LadderProblem, batches: int) -> WindowShape:
     """The commit's window."""
-    share = design.commit_share / 1000.0
-    return _shape(problem, batches, design.growth, design.commit_offset, share, 1, (1, problem.arms - 1))
+    share = shape.commit_share / 1000.0
+    return _window(problem, batches, shape.growth, shape.commit_offset, share, 1, (1, problem.arms - 1))
 
 
-def elimination_shape(design: LadderShape, problem: LadderProblem, batches: int) -> Shape | None:
+def elimination_window(shape: LadderShape, problem: LadderProblem, batches: int) -> WindowShape | None:
     """The elimination's window, if there is one."""
-    if design.elimination_share == 0:
+    if shape.elimination_share == 0:
         return None
-    share, comparisons = design.elimination_share / 1000.0, problem.arms - 1
+    share, comparisons = shape.elimination_share / 1000.0, problem.arms - 1
     factors = (problem.arms - 1, 1)
-    return _shape(problem, batches, design.growth, design.elimination_offset, share, comparisons, factors)
+    return _window(problem, batches, shape.growth, shape.elimination_offset, share, comparisons, factors)
 
 
 @lru_cache(maxsize=4096)
-def _shape(
+def _window(
     problem: LadderProblem,
     batches: int,
     growth: int,
@@ -151,7 +151,7 @@ def _shape(
     share: float,
     comparisons: int,
     factors: tuple[int, int],
-) -> Shape:
+) -> WindowShape:
     """The narrowest window whose sum over an endless ladder of batches is at most its share of rho."""
     sigma = problem.rewards.sigma
     noise = 100.0 * problem.noise(10_000)
@@ -160,28 +160,28 @@ def _shape(
     # Not monotone: wider windows overlap more. So try one multiple of noise / allowed after the other.
     for multiple in _MULTIPLES:
         width = multiple * noise / allowed
-        shape = Shape(lead + offset / 32.0 * width, width)
-        if _endless_sum(shape, growth, noise, sigma, factors) <= allowed:
+        window = WindowShape(lead + offset / 32.0 * width, width)
+        if _endless_sum(window, growth, noise, sigma, factors) <= allowed:
             break
-    return shape
+    return window
 
 
-def _endless_sum(shape: Shape, growth: int, noise: float, sigma: float, factors: tuple[int, int]) -> float:
+def _endless_sum(window: WindowShape, growth: int, noise: float, sigma: float, factors: tuple[int, int]) -> float:
     """The largest sum over batches of growing size that one gap can bring about."""
     phases = np.exp(np.linspace(0.0, math.log(growth) / 2.0, 96, endpoint=False))[:, np.newaxis]
-    gaps = shape.low * phases * growth ** (np.arange(-6, 7) / 2.0)  # times sqrt(m)
-    high = shape.low + shape.width
-    distance = np.where(gaps < shape.low, shape.low - gaps, gaps - high)
-    tails = np.where(gaps < shape.low, factors[0], factors[1]) * 2.0 * sigma * math.sqrt(math.pi)
+    gaps = window.low * phases * growth ** (np.arange(-6, 7) / 2.0)  # times sqrt(m)
+    high = window.low + window.width
+    distance = np.where(gaps < window.low, window.low - gaps, gaps - high)
+    tails = np.where(gaps < window.low, factors[0], factors[1]) * 2.0 * sigma * math.sqrt(math.pi)
     tails = tails * erfc(np.maximum(distance, 0.0) / (2.0 * sigma))
-    inside = (gaps >= shape.low) & (gaps <= high)
-    return float(np.where(inside, noise, np.minimum(noise, tails)).sum(axis=1).max() / shape.width)
+    inside = (gaps >= window.low) & (gaps <= high)
+    return float(np.where(inside, noise, np.minimum(noise, tails)).sum(axis=1).max() / window.width)
 
 
-def first_pulls(design: LadderShape, problem: LadderProblem, shape: Shape) -> int:
+def first_pulls(shape: LadderShape, problem: LadderProblem, window: WindowShape) -> int:
     """m_1: the first batch at which the widest gap could lead to a commit, times a fraction of the growth."""
     widest = problem.widest
-    return math.ceil((shape.low / widest) ** 2 * math.exp(math.log(design.growth) * design.phase / _PHASES))
+    return math.ceil((window.low / widest) ** 2 * math.exp(math.log(shape.growth) * shape.phase / _PHASES))
 
 
 class Profiles(NamedTuple):
@@ -202,8 +202,8 @@ def profiles_of(arms: int, scales: tuple[float, ...], widest: float) -> Profiles
     counts = np.array([group.size for group in groups], dtype=np.float64)
     gaps = []
     for scale in scales:
-        for shape in (np.ones(arms - 1), 1.0 + steps, 2.0 ** np.minimum(steps, 60)):
-            every = np.minimum(scale * shape, 0.9 * widest)
+        for form in (np.ones(arms - 1), 1.0 + steps, 2.0 ** np.minimum(steps, 60)):
+            every = np.minimum(scale * form, 0.9 * widest)
             gaps.append([float(every[group].mean()) for group in groups])
             gaps[-1][0] = float(every[0])  # the smallest gap is what a commit hangs on
     return Profiles(np.array(gaps), np.tile(counts, (len(gaps), 1)))
@@ -220,33 +220,33 @@ def _grouped(worlds: tuple[tuple[float, ...], ...]) -> Profiles:
     return Profiles(gaps, np.tile(counts, (len(gaps), 1)))
 
 
-def expected_regret(design: LadderShape, problem: LadderProblem) -> float:
+def expected_regret(shape: LadderShape, problem: LadderProblem) -> float:
     """Predicted regret of a linear problem, the mean over the worlds that it is tuned for."""
     assert problem.linear is not None
-    return float(predicted_regret(design, problem, _grouped(problem.linear.worlds)).mean())
+    return float(predicted_regret(shape, problem, _grouped(problem.linear.worlds)).mean())
 
 
-def _objective(design: LadderShape, problem: LadderProblem) -> float:
+def _objective(shape: LadderShape, problem: LadderProblem) -> float:
     if problem.linear is not None:
         profiles = _grouped(problem.linear.worlds)
-        return float(np.log(np.maximum(predicted_regret(design, problem, profiles), 1e-9)).mean())
+        return float(np.log(np.maximum(predicted_regret(shape, problem, profiles), 1e-9)).mean())
     widest = problem.widest
     scales = tuple(widest * gap for gap in GAPS) if problem.gap is None else (problem.gap,)
     profiles = profiles_of(problem.arms, scales, widest)
-    return float(np.log(np.maximum(predicted_regret(design, problem, profiles), 1e-9)).mean())
+    return float(np.log(np.maximum(predicted_regret(shape, problem, profiles), 1e-9)).mean())
 
 
 def predicted_regret(
-    design: LadderShape, problem: LadderProblem, profiles: Profiles, first: int | None = None
+    shape: LadderShape, problem: LadderProblem, profiles: Profiles, first: int | None = None
 ) -> FloatArray:
-    """Regret on these problems, about; shape (P,). `first` is m_1 where the design's phase does not say it."""
+    """Regret on these problems, about; shape (P,). `first` is m_1 where the ladder's phase does not say it."""
     gaps, counts = profiles  # (P, G) each
     many = counts[..., np.newaxis]
-    batches = max(2, round(math.log(problem.horizon) / math.log(design.growth)))
-    commit = commit_shape(design, problem, batches)
-    drop = elimination_shape(design, problem, batches)
-    first = first_pulls(design, problem, commit) if first is None else first
-    sizes = first * float(design.growth) ** np.arange(batches)
+    batches = max(2, round(math.log(problem.horizon) / math.log(shape.growth)))
+    commit = commit_window(shape, problem, batches)
+    drop = elimination_window(shape, problem, batches)
+    first = first_pulls(shape, problem, commit) if first is None else first
+    sizes = first * float(shape.growth) ** np.arange(batches)
     sizes = np.floor(sizes[sizes < problem.horizon])
     if sizes.size == 0:
         sizes = np.array([float(problem.horizon)])
@@ -271,9 +271,9 @@ def predicted_regret(
     uncommitted = np.where(
         count > 0, before[rows, np.maximum(count - 1, 0)] * (1.0 - ends[rows, np.maximum(count - 1, 0)]), 1.0
     )
-    explored = design.exploration / 32.0 * remaining / survivors
+    explored = shape.exploration / 32.0 * remaining / survivors
     scale = confidence.choice_scale(max(2, problem.arms)) * problem.rewards.sigma
-    scale = scale / (problem.rho * design.final_share / 1000.0 * np.sqrt(np.maximum(explored, 1.0)))
+    scale = scale / (problem.rho * shape.final_share / 1000.0 * np.sqrt(np.maximum(explored, 1.0)))
     # without a pull for each there is no evidence
     sharpness = np.where(explored >= 1.0, 1.0 / scale, 0.0)
     weights = counts * left[rows, :, last] * np.exp(-gaps * sharpness[:, np.newaxis])
@@ -291,7 +291,7 @@ def _lead(profiles: Profiles, roots: FloatArray, sigma: float) -> FloatArray:
     return np.asarray(nearest - 0.7 * sigma * np.sqrt(2.0 * np.log(np.maximum(rivals, 1.0))))
 
 
-def _passing(gaps: FloatArray, shape: Shape, sigma: float) -> FloatArray:
+def _passing(gaps: FloatArray, window: WindowShape, sigma: float) -> FloatArray:
     """The probability that a gap with normal noise, of variance 2 sigma^2, exceeds a cut from the window."""
     spread = math.sqrt(2.0) * sigma
 
@@ -301,7 +301,7 @@ def _passing(gaps: FloatArray, shape: Shape, sigma: float) -> FloatArray:
         density = np.exp(-np.minimum(z * z, 1400.0) / 2.0) / math.sqrt(2.0 * math.pi)
         return np.asarray(distance * ndtr(z) + spread * density)
 
-    passed = (beyond(gaps - shape.low) - beyond(gaps - shape.low - shape.width)) / shape.width
+    passed = (beyond(gaps - window.low) - beyond(gaps - window.low - window.width)) / window.width
     return np.asarray(np.clip(passed, 0.0, 1.0))
 
 

@@ -19,7 +19,7 @@ from scipy.special import ndtr
 from banditto.core.exact import first_true
 from banditto.policies.certified_elimination import ladder, ladder_search
 from banditto.policies.certified_elimination.ladder import Ladder
-from banditto.policies.certified_elimination.ladder_search import LadderProblem, LadderShape, Shape
+from banditto.policies.certified_elimination.ladder_search import LadderProblem, LadderShape, WindowShape
 
 _MARGIN = 0.4  # of what is left to 1: predictions are a little off, and promises must hold
 _GROWTHS = (6, 9, 12, 14)  # with one gap in mind, batches that come too early are a waste
@@ -36,23 +36,23 @@ class Aim(NamedTuple):
 
 
 class Aimed(NamedTuple):
-    """A design, the pulls of its first batch and of the one that decides, and what is spent by then."""
+    """A ladder's shape, the pulls of its first batch and of the one that decides, and what is spent by then."""
 
-    design: LadderShape
+    shape: LadderShape
     first: int
     deciding: float
     spending: float
 
 
-def aimed_plan(problem: LadderProblem, aim: Aim) -> Ladder:
-    """The cheapest plan that keeps the promise, or the one that comes nearest to it."""
-    design, first, deciding, _ = best_aim(problem, aim)
-    plan = ladder.with_first(problem, design, first)
-    if not plan.batches:
-        return plan
+def aimed_ladder(problem: LadderProblem, aim: Aim) -> Ladder:
+    """The cheapest ladder that keeps the promise, or the one that comes nearest to it."""
+    shape, first, deciding, _ = best_aim(problem, aim)
+    resolved = ladder.with_first(problem, shape, first)
+    if not resolved.batches:
+        return resolved
     # what was aimed with a rough window is aimed again with the real one
-    shape = _real_shape(plan, deciding)
-    return ladder.with_first(problem, design, _first(problem, design, shape, _deciding_pulls(problem, aim, shape)))
+    window = _real_window(resolved, deciding)
+    return ladder.with_first(problem, shape, _first(problem, shape, window, _deciding_pulls(problem, aim, window)))
 
 
 @lru_cache(maxsize=256)
@@ -63,53 +63,53 @@ def best_aim(problem: LadderProblem, aim: Aim) -> Aimed:
     def price(found: Aimed) -> tuple[bool, float]:
         if found.spending > aim.share * problem.horizon:
             return True, found.spending
-        return False, float(ladder_search.predicted_regret(found.design, problem, profiles, found.first)[0])
+        return False, float(ladder_search.predicted_regret(found.shape, problem, profiles, found.first)[0])
 
     shapes = [{"growth": q, "commit_offset": a} for q in _GROWTHS for a in ladder_search.OFFSETS]
     ends = [{"final_share": f, "exploration": e} for f in ladder_search.FINAL for e in ladder_search.EXPLORATION]
     best = _aimed(problem, aim, ladder_search.START)
     for changes in [*shapes, *ends]:
-        candidate = _aimed(problem, aim, best.design._replace(**changes))
+        candidate = _aimed(problem, aim, best.shape._replace(**changes))
         if price(candidate) < price(best):
             best = candidate
     return best
 
 
-def _aimed(problem: LadderProblem, aim: Aim, design: LadderShape) -> Aimed:
-    guess = max(2, round(math.log(problem.horizon) / math.log(design.growth)))
-    shape = ladder_search.commit_shape(design, problem, guess)
-    deciding = _deciding_pulls(problem, aim, shape)
-    first = _first(problem, design, shape, deciding)
+def _aimed(problem: LadderProblem, aim: Aim, shape: LadderShape) -> Aimed:
+    guess = max(2, round(math.log(problem.horizon) / math.log(shape.growth)))
+    window = ladder_search.commit_window(shape, problem, guess)
+    deciding = _deciding_pulls(problem, aim, window)
+    first = _first(problem, shape, window, deciding)
     spent, size = 0, first
-    while size <= deciding * math.sqrt(design.growth):  # the deciding batch, rounded up, and all before it
-        spent, size = spent + size, size * design.growth
-    return Aimed(design, first, deciding, float(problem.arms * spent))
+    while size <= deciding * math.sqrt(shape.growth):  # the deciding batch, rounded up, and all before it
+        spent, size = spent + size, size * shape.growth
+    return Aimed(shape, first, deciding, float(problem.arms * spent))
 
 
-def _first(problem: LadderProblem, design: LadderShape, shape: Shape, deciding: float) -> int:
+def _first(problem: LadderProblem, shape: LadderShape, window: WindowShape, deciding: float) -> int:
     """m_1: the deciding batch's pulls, divided by the growth as often as a widest gap could still be committed on."""
     first = deciding
-    fewest = (shape.low / problem.widest) ** 2
-    while first / design.growth >= max(fewest, 1.0):
-        first /= design.growth
+    fewest = (window.low / problem.widest) ** 2
+    while first / shape.growth >= max(fewest, 1.0):
+        first /= shape.growth
     return math.ceil(first)
 
 
-def _real_shape(plan: Ladder, deciding: float) -> Shape:
+def _real_window(resolved: Ladder, deciding: float) -> WindowShape:
     """The commit's window in units of 1/sqrt(m), of the batch that decides; it is a little wider in short batches."""
-    pulls, commit, _ = min(plan.batches, key=lambda batch: abs(math.log(batch.pulls / deciding)))
+    pulls, commit, _ = min(resolved.batches, key=lambda batch: abs(math.log(batch.pulls / deciding)))
     root = math.sqrt(pulls)
-    return Shape(commit.low * root, commit.width * root)
+    return WindowShape(commit.low * root, commit.width * root)
 
 
-def _deciding_pulls(problem: LadderProblem, aim: Aim, shape: Shape) -> float:
+def _deciding_pulls(problem: LadderProblem, aim: Aim, window: WindowShape) -> float:
     """m: pulls of each arm with which one batch resolves the gap, with a little more than the wanted probability."""
     wanted = aim.probability + _MARGIN * (1.0 - aim.probability)
     sigma = problem.rewards.sigma
-    furthest = shape.low + shape.width + 16.0 * sigma  # no noise reaches so far
+    furthest = window.low + window.width + 16.0 * sigma  # no noise reaches so far
 
     def enough(step: int) -> bool:
-        return commit_probability(furthest * step / _STEPS, problem.arms, shape, sigma) >= wanted
+        return commit_probability(furthest * step / _STEPS, problem.arms, window, sigma) >= wanted
 
     return (furthest * first_true(enough, 1, _STEPS) / _STEPS / aim.gap) ** 2
 
@@ -122,12 +122,12 @@ def _nearest_rival(arms: int) -> tuple[np.ndarray, np.ndarray]:
     return middle, np.diff(ndtr(nodes) ** (arms - 1))
 
 
-def commit_probability(scaled_gap: float, arms: int, shape: Shape, sigma: float) -> float:
+def commit_probability(scaled_gap: float, arms: int, window: WindowShape, sigma: float) -> float:
     """P(the best arm leads all others by more than the cut) with gaps of `scaled_gap` / sqrt(m) and normal noise."""
     rivals, weights = _nearest_rival(arms)
     lead = scaled_gap - sigma * rivals  # given the nearest rival's noise; the best arm's own is integrated out
-    low, high = (lead - shape.low) / sigma, (lead - shape.low - shape.width) / sigma
-    passed = sigma * (_positive_part(low) - _positive_part(high)) / shape.width
+    low, high = (lead - window.low) / sigma, (lead - window.low - window.width) / sigma
+    passed = sigma * (_positive_part(low) - _positive_part(high)) / window.width
     return float(np.sum(weights * passed))
 
 

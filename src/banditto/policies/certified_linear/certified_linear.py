@@ -1,4 +1,4 @@
-"""The cheaper of two plans for a linear problem: cuts on differences of arms, or one lattice for the whole estimate.
+"""The cheaper of two methods for a linear problem: cuts on differences of arms, or one lattice for the whole estimate.
 
 Paper    Beyond Esfandiari et al. 2023: CertifiedElimination with designs, and Algorithm 4 with a lattice.
 Symbols  K: arms, d: dimension, m: precision of a batch, g, g_xy: see `linear.contests`, X_a: <a, theta_hat>
@@ -27,7 +27,7 @@ from banditto.core.text import significant
 from banditto.geometry.actions.finite import FiniteActions
 from banditto.policies.certified_elimination import ladder
 from banditto.policies.certified_elimination.ladder import EXPLORATION_UNIT, Ladder
-from banditto.policies.certified_linear.predicted_costs import best_plan, gaps_of, lattice_regret
+from banditto.policies.certified_linear.predicted_costs import best_schedule, gaps_of, lattice_regret
 from banditto.policies.certified_linear.value_cuts import LinearCuts
 from banditto.policies.least_squares_rounding.accuracies import RoundingSchedule
 from banditto.policies.least_squares_rounding.least_squares_rounding import LeastSquaresRounding
@@ -41,7 +41,7 @@ Method = Literal["thresholds", "lattice"]
 
 
 class Costs(NamedTuple):
-    """Predicted regret of both plans; None for one that is not there."""
+    """Predicted regret of both methods; None for one that is not there."""
 
     thresholds: float | None
     lattice: float
@@ -62,9 +62,9 @@ class CertifiedLinear(LinearPolicy):
         rewards: "bounded" (in [0, 1]), "gaussian" or "subgaussian". Default: the first if sigma is 1/2, else the last.
         actions: A matrix with a row of features for each arm, `FiniteActions`, or an action set such as `Ball`.
         centre: What is subtracted from every reward, -1 to 1. Default 1/2 for rewards in [0, 1], else 0.
-        method: "thresholds" or "lattice": the plan to play. By default the one with the smaller predicted regret.
-        costs: The predicted regret of both plans. The constructor fills it in, unless a protocol brings it.
-        inner: The plan with the resolved constants that decide. The constructor makes it, unless a protocol brings it.
+        method: "thresholds" or "lattice": the method to play. By default the one with the smaller predicted regret.
+        costs: The predicted regret of both methods. The constructor fills it in, unless a protocol brings it.
+        inner: The method with the constants that decide. The constructor makes it, unless a protocol brings it.
 
     Examples:
         >>> policy = CertifiedLinear(actions=[[1, 0], [0.6, 0.6], [0, 1]], horizon=10**7, rho=0.1)
@@ -90,7 +90,7 @@ class CertifiedLinear(LinearPolicy):
             raise InvalidArgument("actions", "actions that cannot be told apart", "actions with different features")
         cuts = LinearCuts(**self._common()) if told_apart else None
         gaps = gaps_of(actions, largest_parameter(self._rewards, self._centre))
-        lattice = LeastSquaresRounding.planned(self._common(), lambda problem: best_plan(problem, gaps))
+        lattice = LeastSquaresRounding.planned(self._common(), lambda problem: best_schedule(problem, gaps))
         price = lattice_regret(lattice.schedule, lattice.problem, gaps)
         costs = Costs(None if cuts is None else cuts.regret(), price)
         idle = not lattice.describe().rows  # no estimate fits, so that nothing would be learnt
@@ -120,14 +120,14 @@ class CertifiedLinear(LinearPolicy):
             "centre": self.centre,
         }
 
-    # -- all of the algorithm is that of the plan ---------------------------------------------------------------
+    # -- all of the algorithm is that of the method -------------------------------------------------------------
 
     def init(self, replicates: int) -> Any:
-        """Return the state of the chosen plan before its first batch."""
+        """Return the state of the chosen method before its first batch."""
         return self.inner.init(replicates)
 
     def plan(self, state: Any) -> IntArray | None:
-        """Return the pulls of the chosen plan's next batch; None when all is spent."""
+        """Return the pulls of the chosen method's next batch; None when all is spent."""
         return self.inner.plan(state)
 
     def places(self, state: Any) -> FloatArray:
@@ -136,23 +136,23 @@ class CertifiedLinear(LinearPolicy):
         return self.inner.places(state)
 
     def decide(self, state: Any, totals: FloatArray, coins: Coins) -> Any:
-        """Decide as the chosen plan does, and return the state after the batch."""
+        """Decide as the chosen method does, and return the state after the batch."""
         return self.inner.decide(state, totals, coins)
 
     @property
     def free_constants(self) -> frozenset[str]:
-        """The constants of the chosen plan that the proof leaves free."""
+        """The constants of the chosen method that the proof leaves free."""
         return self.inner.free_constants
 
     def guarantee(self) -> Guarantee:
         """Return the bound on P(two executions differ), term by term; see docs/certified-linear.md."""
         if isinstance(self.inner, LeastSquaresRounding):
             return self.inner.guarantee()
-        problem, plan = self.inner.problem, self.inner.schedule
-        if not ladder.proved(problem, plan):
+        problem, schedule = self.inner.problem, self.inner.schedule
+        if not ladder.proved(problem, schedule):
             reason = "cuts are not of the kind that the proof is about, so nothing is proved"
             return Guarantee.of([("unproved constants", Decimal(1), reason)], self.rho)
-        return Guarantee.of(ladder.terms(problem, plan), self.rho, self._caution)
+        return Guarantee.of(ladder.terms(problem, schedule), self.rho, self._caution)
 
     def minimum_horizon(self) -> int | None:
         """Return a horizon from which on a first estimate, or a final batch, pulls every arm that it needs."""
@@ -163,7 +163,7 @@ class CertifiedLinear(LinearPolicy):
         return max(self.arms, -(-EXPLORATION_UNIT * 2 * found.design.support // self.inner.schedule.exploration))
 
     def describe(self) -> Description:
-        """Return which plan was chosen at which cost, and its batches."""
+        """Return which method was chosen at which cost, and its batches."""
         prices = {
             "thresholds": "none" if self.costs.thresholds is None else f"{self.costs.thresholds:.4g}",
             "lattice": f"{self.costs.lattice:.4g}",
@@ -177,8 +177,8 @@ class CertifiedLinear(LinearPolicy):
         assert found is not None
         rows = []
         for number, (m, commit, eliminate) in enumerate(self.inner.schedule.batches, 1):
-            plan = found.design.plan(math.ceil(m * found.units))
-            if plan.total >= self.horizon:
+            allocation = found.design.plan(math.ceil(m * found.units))
+            if allocation.total >= self.horizon:
                 break
             edges: list[object] = [significant(value) for value in (commit.low, commit.low + commit.width)]
             edges += (
@@ -187,7 +187,7 @@ class CertifiedLinear(LinearPolicy):
                 else [significant(value) for value in (eliminate.low, eliminate.low + eliminate.width)]
             )
             lead = confidence.wrong_lead(self.arms, len(self.inner.schedule.batches), self.horizon, self.sigma, m)
-            rows.append((number, plan.total, max(plan.pulls), significant(lead), *edges))
+            rows.append((number, allocation.total, max(allocation.pulls), significant(lead), *edges))
         facts = (
             self._facts()
             | chosen
@@ -201,7 +201,7 @@ class CertifiedLinear(LinearPolicy):
         return Description(facts, header, tuple(rows))
 
     def relaxed(self, nominal: float) -> CertifiedLinear:
-        """Return the same policy with the constants that its plan has at `nominal`, a larger rho."""
+        """Return the same policy with the constants that its method has at `nominal`, a larger rho."""
         other, constants = super().relaxed(nominal), cast(Any, CALIBRATED)
         return replace(other, inner=replace(other.inner, rho=self.rho, constants=constants))
 
@@ -212,7 +212,7 @@ class CertifiedLinear(LinearPolicy):
         return {**super().settings(), "method": str(self.method)}
 
     def resolved(self) -> Mapping[str, Plain]:
-        """Return the plan's constants, and what both plans were predicted to cost."""
+        """Return the method's constants, and what both methods were predicted to cost."""
         prices = ["" if cost is None else f"{cost:.4g}" for cost in self.costs]
         return {**self.inner.resolved(), "costs": tuple(prices)}
 

@@ -1,6 +1,6 @@
-"""What a plan will cost, predicted before the first pull: regret under parameters of all directions.
+"""What a method will cost, predicted before the first pull: regret under parameters of all directions.
 
-The two plans of CertifiedLinear are compared by the mean of these. They are predictions, not bounds.
+The two methods of CertifiedLinear are compared by the mean of these. They are predictions, not bounds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from banditto.numbers.fixed_order import inner, product
 from banditto.policies.least_squares_rounding.accuracies import RoundingProblem, RoundingSchedule
 
 _WORLDS = 24
-_MOST_TESTS, _RATIOS = 4, (2.0, 4.0, 8.0)  # of the plans that are compared
+_MOST_TESTS, _RATIOS = 4, (2.0, 4.0, 8.0)  # of the schedules that are compared
 _WORST = 5.0  # how much worse than the least its bound on the regret may be
 _SPREAD = math.sqrt(1.0 / 12.0)  # of a point in a cell of volume 1, along any direction, about
 
@@ -55,19 +55,19 @@ def _even_gaps(actions: Any, theta: FloatArray) -> FloatArray:
     return np.round(np.linspace(0.0, ends[0] - ends[1], 200), 9)
 
 
-def best_plan(problem: RoundingProblem, gaps: FloatArray) -> RoundingSchedule:
-    """The plan of LeastSquaresRounding with the least predicted regret, of those whose bound on it is not far off."""
+def best_schedule(problem: RoundingProblem, gaps: FloatArray) -> RoundingSchedule:
+    """The schedule of LeastSquaresRounding with the least predicted regret, of those whose bound is not far off."""
     best = problem.resolve()
     least, limit = lattice_regret(best, problem, gaps), _WORST * problem.regret(best)
-    for plan in problem.candidates(_MOST_TESTS, _RATIOS):
-        if problem.regret(plan) <= limit:
-            regret = lattice_regret(plan, problem, gaps)
+    for schedule in problem.candidates(_MOST_TESTS, _RATIOS):
+        if problem.regret(schedule) <= limit:
+            regret = lattice_regret(schedule, problem, gaps)
             if regret < least * (1.0 - 1e-6):
-                best, least = plan, regret
+                best, least = schedule, regret
     return best
 
 
-def lattice_regret(plan: RoundingSchedule, problem: RoundingProblem, gaps: FloatArray) -> float:
+def lattice_regret(schedule: RoundingSchedule, problem: RoundingProblem, gaps: FloatArray) -> float:
     """Predicted regret of LeastSquaresRounding, the mean over worlds with these gaps (world, action).
 
     In every batch the actions within 2 eps are left, and pulls are spread over them. The last estimate's error is that
@@ -76,8 +76,8 @@ def lattice_regret(plan: RoundingSchedule, problem: RoundingProblem, gaps: Float
     left = np.ones_like(gaps, dtype=np.bool_)
     spent, lost, error = 0.0, np.zeros(len(gaps)), math.inf
     sigma, surface = problem.rewards.sigma, _surface(problem.dimension)
-    for epsilon, rho in plan.batches:
-        pulls = problem.pulls(epsilon, rho, plan.tail)
+    for epsilon, rho in schedule.batches:
+        pulls = problem.pulls(epsilon, rho, schedule.tail)
         if spent + pulls >= problem.horizon:
             break
         several = left.sum(axis=1)

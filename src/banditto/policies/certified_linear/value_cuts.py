@@ -95,4 +95,4 @@ class LinearCuts(LinearRace):
     def regret(self) -> float:
         """Predicted regret, the mean over the parameters that were tuned for."""
         problem = self.problem
-        return ladder_search.expected_regret(ladder_search.best_design(problem), problem)
+        return ladder_search.expected_regret(ladder_search.best_shape(problem), problem)

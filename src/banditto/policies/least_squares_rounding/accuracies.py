@@ -75,7 +75,7 @@ class RoundingSchedule(NamedTuple):
 
 
 class RoundingProblem(NamedTuple):
-    """What a plan is for; `actions` is None for infinite sets, `widest` the widest gap that there can be.
+    """What a schedule is for; `actions` is None for infinite sets, `widest` the widest gap that there can be.
 
     `g` and `support` are those of the first design. Later ones are reckoned to be like it; what a batch takes is worked
     out with the design that it has.
@@ -107,27 +107,27 @@ class RoundingProblem(NamedTuple):
         leverage = 2.0 * epsilon / (whole + math.sqrt(whole * whole + 4.0 * more * epsilon))
         return float(_SLACK * self.g / leverage**2) + self.support
 
-    def regret(self, plan: RoundingSchedule) -> float:
+    def regret(self, schedule: RoundingSchedule) -> float:
         """The proof's bound: pulls of batch i lose 4 eps_(i-1) at most, what follows the last one 2 eps."""
         spent, lost, before = 0.0, 0.0, self.widest
-        for epsilon, rho in plan.batches:
-            pulls = self.pulls(epsilon, rho, plan.tail)
+        for epsilon, rho in schedule.batches:
+            pulls = self.pulls(epsilon, rho, schedule.tail)
             spent, lost = spent + pulls, lost + before * pulls
             before = min(self.widest, 4.0 * epsilon)
-        after = min(self.widest, 2.0 * plan.batches[-1].epsilon) if plan.batches else self.widest
+        after = min(self.widest, 2.0 * schedule.batches[-1].epsilon) if schedule.batches else self.widest
         return math.inf if spent >= self.horizon else lost + after * (self.horizon - spent)
 
     def resolve(self) -> RoundingSchedule:
-        """The plan of least regret, as far as the proof bounds it."""
+        """The schedule of least regret, as far as the proof bounds it."""
         best, least = self.coarsest(), math.inf  # which may not fit either: then it does not take place
-        for plan in self.candidates(_MOST_TESTS, _RATIOS):
-            regret = self.regret(plan)
+        for schedule in self.candidates(_MOST_TESTS, _RATIOS):
+            regret = self.regret(schedule)
             if regret < least * (1.0 - 1e-6):
-                best, least = plan, regret
+                best, least = schedule, regret
         return best
 
     def candidates(self, most: int, ratios: tuple[float, ...]) -> Iterator[RoundingSchedule]:
-        """Plans of up to so many batches, whose accuracies fall by one of these ratios."""
+        """Schedules of up to so many batches, whose accuracies fall by one of these ratios."""
         for number in range(1, most + 1):
             tail = math.log(number * self.horizon)
             for step in range(_STEPS):

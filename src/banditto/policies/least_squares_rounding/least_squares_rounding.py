@@ -249,8 +249,8 @@ class LeastSquaresRounding(LinearPolicy):
 
         def fits(horizon: int) -> bool:
             problem = self.problem._replace(horizon=horizon)
-            plan = problem.paper() if self._paper else problem.coarsest()
-            opening = self._openings._replace(plan=plan).first()
+            schedule = problem.paper() if self._paper else problem.coarsest()
+            opening = self._openings._replace(schedule=schedule).first()
             return opening is not None and opening.regression.total < horizon
 
         if not fits(LONGEST_HORIZON):
@@ -293,11 +293,11 @@ class LeastSquaresRounding(LinearPolicy):
 
     @classmethod
     def planned(
-        cls, arguments: Mapping[str, Any], plan: Callable[[RoundingProblem], RoundingSchedule]
+        cls, arguments: Mapping[str, Any], choose: Callable[[RoundingProblem], RoundingSchedule]
     ) -> LeastSquaresRounding:
         """Return the policy with another schedule than that of the least bound on regret.
 
         It does not warn of a short horizon.
         """
         unplanned = cls(**arguments, schedule=RoundingSchedule((), 0.0))  # its arguments are checked
-        return replace(unplanned, schedule=plan(unplanned.problem))
+        return replace(unplanned, schedule=choose(unplanned.problem))

@@ -42,7 +42,7 @@ class Opening(NamedTuple):
 
     @property
     def columns(self) -> IntArray:
-        """The columns of plans and totals that belong to the core set."""
+        """The columns of pulls and totals that belong to the core set."""
         arms = self.design.arms
         return np.array(range(self.design.support) if arms is None else arms, dtype=np.int64)
 
@@ -51,7 +51,7 @@ class Openings(NamedTuple):
     """All that a batch depends on beyond its active set; hashable, so that what was worked out is found again."""
 
     actions: Any
-    plan: RoundingSchedule
+    schedule: RoundingSchedule
     rewards: Rewards
     centre: float
     kind: Literal["lattice", "grid", "paper"]
@@ -82,7 +82,7 @@ class Openings(NamedTuple):
 
 @lru_cache(maxsize=20_000)
 def _opening(openings: Openings, key: bytes, number: int) -> Opening | None:
-    batch, field = openings.plan.batch(number), openings.field
+    batch, field = openings.schedule.batch(number), openings.field
     if batch is None or (isinstance(field, FiniteField) and field.size(key) < 2):
         return None
     design = field.design(key)
@@ -109,7 +109,7 @@ def _certified(openings: Openings, design: Design, batch: RoundingBatch, key: by
     field, epsilon = openings.field, Decimal(batch.epsilon)
     left, room = epsilon, Decimal(0)
     count = field.size(key) if isinstance(field, FiniteField) else None
-    nu = deviation(design.dimension, Decimal(openings.plan.tail), count)
+    nu = deviation(design.dimension, Decimal(openings.schedule.tail), count)
     for _ in range(2):
         needed = pulls_for(rounding, design.g, nu, left)
         if needed is None:
@@ -126,7 +126,7 @@ def _certified(openings: Openings, design: Design, batch: RoundingBatch, key: by
 
 def _paper(openings: Openings, design: Design, batch: RoundingBatch) -> Opening | None:
     """Every arm of the core set equally often, so that each rounded mean is within eps / sqrt(g)."""
-    rounding = PaperGridRounding(design.support, openings.rewards, batch.rho, Decimal(openings.plan.tail))
+    rounding = PaperGridRounding(design.support, openings.rewards, batch.rho, Decimal(openings.schedule.tail))
     with precise():
         each = rounding.samples(Decimal(batch.epsilon) / Decimal(design.g).sqrt())
     if each is None or each > LONGEST_HORIZON:

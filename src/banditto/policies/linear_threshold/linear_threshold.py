@@ -152,11 +152,11 @@ class LinearThreshold(LinearRace):
         found = contest(self.actions, self._field.whole)
         rows = []
         for number, batch in enumerate(self.schedule.batches, 1):
-            plan = None if found is None else found.design.plan(batch.pulls(found.g))
-            if plan is None or plan.total >= self.horizon:
+            allocation = None if found is None else found.design.plan(batch.pulls(found.g))
+            if allocation is None or allocation.total >= self.horizon:
                 break
             edges = significant(batch.low), significant(batch.low + batch.width)
-            rows.append((number, plan.total, max(plan.pulls), *edges))
+            rows.append((number, allocation.total, max(allocation.pulls), *edges))
         return Description(facts, ("batch", "pulls if all are active", "pulls per arm", "low", "high"), tuple(rows))
 
     # -- what is written down -----------------------------------------------------------------------------
