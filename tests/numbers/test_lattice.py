@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import itertools
 import math
+from decimal import Decimal
 
 import numpy as np
 import pytest
 
 from banditto.core.arrays import FloatArray
+from banditto.core.exact import float_above, precise
 from banditto.numbers import lattice
 from banditto.testing import assert_rate_at_most, detectable_rate
 
 DIMENSIONS = [1, 2, 3, 5, 8, 10, 20]
 LEVEL = 1e-6 / 14
+
+
+def rounding_constant(dimension: int) -> float:
+    """surface / sqrt 2; times s: how likely two points of covariance at most s^2 have different cells, at most."""
+    with precise():
+        return float_above(lattice.surface(dimension) / Decimal(2).sqrt())
 
 
 def brute_force(points: FloatArray) -> FloatArray:
@@ -80,7 +88,7 @@ def test_few_pairs_are_parted(dimension: int) -> None:
     """
     pairs = 40_000
     rng = np.random.default_rng(dimension)
-    size = 0.1 / lattice.rounding_constant(dimension)
+    size = 0.1 / rounding_constant(dimension)
     moved = lattice.shift(rng.uniform(size=(pairs, dimension))) + rng.standard_normal(dimension)
     assert detectable_rate(pairs, 0.1, LEVEL) <= 0.1094
     for noise in (rng.standard_normal((2, pairs, dimension)), rng.choice([-1.0, 1.0], size=(2, pairs, dimension))):

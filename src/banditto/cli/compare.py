@@ -121,6 +121,7 @@ def compare(
     if not quiet and not as_json:
         print_warnings(warnings)
     from banditto.measure import compare as comparing
+    from banditto.measure.certify import DEFAULT_PAIRS
 
     target = parameters.folder(out)
     drawn = True
@@ -136,7 +137,7 @@ def compare(
             labels=built.labels,
             horizon=study_file.horizon,
             rho=study_file.rho,
-            pairs=1000 if study_file.pairs is None else study_file.pairs,
+            pairs=DEFAULT_PAIRS if study_file.pairs is None else study_file.pairs,
             rounds=comparing.DEFAULT_ROUNDS if study_file.rounds is None else study_file.rounds,
             seed=study_file.seed or 0,
             noise_seed=study_file.noise_seed,

@@ -27,7 +27,7 @@ from banditto.engine.pool import shared_executor, submitted
 from banditto.engine.run import Run, run_of
 from banditto.engine.watching import Curve, PairView, regret_curve, watch_pair
 from banditto.measure.certificate import Certificate, MeasuredContent
-from banditto.measure.certify import MOST_JOBS, certify, checked_rho, identity_of
+from banditto.measure.certify import DEFAULT_PAIRS, MOST_JOBS, certify, checked_rho, identity_of
 from banditto.measure.study_file import FEWEST_ROUNDS, MOST_ROUNDS
 from banditto.numbers.intervals import MOST_PAIRS
 from banditto.policies.policy import AnyPolicy, own_horizon, own_rho
@@ -147,7 +147,7 @@ def compare(
     *,
     horizon: int | None = None,
     rho: float | None = None,
-    pairs: int = 1000,
+    pairs: int = DEFAULT_PAIRS,
     rounds: int = DEFAULT_ROUNDS,
     seed: int = 0,
     noise_seed: int | None = None,
@@ -200,14 +200,14 @@ def compare(
     horizon, rho = _common_horizon(policies, horizon), _common_rho(policies, rho)
     if rho is None and any(own_rho(policy) is None for policy in policies):
         raise InvalidArgument("rho", None, "a number between 0 and 1, which baselines do not have themselves")
-    plans = [_allotment(policy, environment, horizon, pairs, rounds) for policy in policies]
+    allotments = [_allotment(policy, environment, horizon, pairs, rounds) for policy in policies]
     runs = [
         run_of(policy, environment, seed=seed, noise_seed=noise_seed, horizon=length)
-        for policy, (length, _) in zip(policies, plans, strict=True)
+        for policy, (length, _) in zip(policies, allotments, strict=True)
     ]
     rows: list[Entrant] = []
     with shared_executor(jobs, executor) as shared:
-        for label, run, (_, share) in zip(names, runs, plans, strict=True):
+        for label, run, (_, share) in zip(names, runs, allotments, strict=True):
             kept = None if out is None else _place(Path(out), run, checked_rho(run.policy, _own(run.policy, rho)))
             try:
                 certificate = certify(

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from banditto.core.arrays import FloatArray, IntArray
-from banditto.core.exact import PI, float_above, precise
+from banditto.core.exact import PI, precise
 from banditto.numbers.fixed_order import product
 
 
@@ -125,9 +125,3 @@ def shift(uniforms: FloatArray) -> FloatArray:
     """Uniform numbers (point, d) as points that are uniform on a cell of the lattice, up to the lattice itself."""
     dimension = uniforms.shape[1]
     return product(uniforms, np.ascontiguousarray(hyperplane(dimension)[:dimension])) * float(scale(dimension))
-
-
-def rounding_constant(dimension: int) -> float:
-    """surface / sqrt 2; times s: how likely two points of covariance at most s^2 have different cells, at most."""
-    with precise():
-        return float_above(surface(dimension) / Decimal(2).sqrt())

@@ -41,7 +41,7 @@ def audit_page(log: VerifiedLog) -> str:
         return page.page(title, parts)
     registration = Registration.from_json(json.dumps(events[0].content["registration"]))
     parts += [
-        *_summary(found, registration, events),
+        *_summary(found, events),
         *_design(registration),
         *_randomisation(registration),
         *_adaptations(found, registration),
@@ -64,7 +64,7 @@ def _verdict(found: Verification) -> str:
     return page.paragraph(f"The log does NOT verify{where}: {found.problem}.{below}", "note")
 
 
-def _summary(found: Verification, registration: Registration, events: Sequence[Event]) -> list[str]:
+def _summary(found: Verification, events: Sequence[Event]) -> list[str]:
     software = [event.content["versions"] for event in events if event.kind == "software"]
     versions = "; ".join(", ".join(f"{key} {value}" for key, value in line.items()) for line in software)
     rows = [
