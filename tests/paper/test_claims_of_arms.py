@@ -247,16 +247,11 @@ def test_a_price_with_another_exponent_is_noticed(direction: float) -> None:
 def test_a_price_that_log_t_multiplies_is_noticed() -> None:
     """Algorithm 2 is one, and another with 0.3 more in the exponent is beyond what any policy needs."""
     name = "beyond-price-additive"
-    assert (
-        verdict(name, beyond_prices.horizon_price(beyond_prices.algorithm_2, beyond_prices.TINY, 11, QUICK))
-        == "disagrees"
-    )
+    assert verdict(name, beyond_prices.horizon_price(algorithm_2, beyond_prices.TINY, 11, QUICK)) == "disagrees"
     name = "beyond-price-horizon"
 
     def dearer(problem: beyond_prices.PricedProblem) -> Any:
-        return beyond_prices.algorithm_2(
-            problem._replace(rho=0.04 * math.log(problem.horizon) ** (-effect(name) / 2.0))
-        )
+        return algorithm_2(problem._replace(rho=0.04 * math.log(problem.horizon) ** (-effect(name) / 2.0)))
 
     assert verdict(name, beyond_prices.horizon_price(dearer, 0.1, 9, QUICK)) == "disagrees"
 
@@ -273,7 +268,7 @@ def test_a_house_policy_that_saves_less_is_noticed(
 
     monkeypatch.setattr(beyond_prices, "regret_of", regret)
     for name, rival in (
-        ("beyond-rivals-algorithm-1", beyond_prices.algorithm_1),
-        ("beyond-rivals-algorithm-2", beyond_prices.algorithm_2),
+        ("beyond-rivals-algorithm-1", algorithm_1),
+        ("beyond-rivals-algorithm-2", algorithm_2),
     ):
         assert verdict(name, beyond_prices.against(rival, beyond_prices.house, QUICK)) == expected

@@ -16,10 +16,10 @@ import numpy as np
 from banditto.measure.certificate import Regret
 from banditto.measure.certify import certify
 from banditto.paper.claims import AtLeast, AtMost, Chart, Claim, ClaimCurve, Effort, Measured, Near
+from banditto.paper.finite_arms import algorithm_1, algorithm_2
 from banditto.paper.measuring import Point, curve, power_law
 from banditto.policies.certified_elimination.certified_elimination import CertifiedElimination
 from banditto.policies.explore_then_commit import ExploreThenCommit
-from banditto.policies.mean_rounding.mean_rounding import MeanRounding
 from banditto.policies.policy import Policy
 from banditto.policies.random_threshold.random_threshold import RandomThreshold
 from banditto.policies.shared.replicable import without_warnings
@@ -48,16 +48,6 @@ Make = Callable[[PricedProblem], Policy[Any]]
 def house(problem: PricedProblem) -> CertifiedElimination:
     """Make the house policy, which does not know the gap."""
     return CertifiedElimination(arms=problem.arms, horizon=problem.horizon, rho=problem.rho)
-
-
-def algorithm_1(problem: PricedProblem) -> MeanRounding:
-    """Make Algorithm 1 with the paper's constants."""
-    return MeanRounding(arms=problem.arms, horizon=problem.horizon, rho=problem.rho, constants="paper")
-
-
-def algorithm_2(problem: PricedProblem) -> RandomThreshold:
-    """Make Algorithm 2 with the paper's constants."""
-    return RandomThreshold(arms=problem.arms, horizon=problem.horizon, rho=problem.rho, constants="paper")
 
 
 def regret_of(make: Make, problem: PricedProblem, effort: Effort, seed: int = 350) -> Regret:

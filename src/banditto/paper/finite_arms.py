@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -53,13 +53,29 @@ class GrowthProblem(NamedTuple):
 Make = Callable[[GrowthProblem], Policy[Any]]
 
 
-def algorithm_1(problem: GrowthProblem) -> MeanRounding:
-    """Algorithm 1 with the paper's constants, and the pulls that its means need."""
+class ArmProblem(Protocol):
+    """What the paper's policies for finitely many arms are made for."""
+
+    @property
+    def arms(self) -> int:
+        """How many arms there are."""
+
+    @property
+    def horizon(self) -> int:
+        """How many pulls an execution has."""
+
+    @property
+    def rho(self) -> float:
+        """The probability of a difference that is allowed."""
+
+
+def algorithm_1(problem: ArmProblem) -> MeanRounding:
+    """Make Algorithm 1 with the paper's constants."""
     return MeanRounding(arms=problem.arms, horizon=problem.horizon, rho=problem.rho, constants="paper")
 
 
-def algorithm_2(problem: GrowthProblem) -> RandomThreshold:
-    """Algorithm 2 with the paper's constants."""
+def algorithm_2(problem: ArmProblem) -> RandomThreshold:
+    """Make Algorithm 2 with the paper's constants."""
     return RandomThreshold(arms=problem.arms, horizon=problem.horizon, rho=problem.rho, constants="paper")
 
 
