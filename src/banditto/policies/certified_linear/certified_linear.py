@@ -1,7 +1,7 @@
 """The cheaper of two methods for a linear problem: cuts on differences of arms, or one lattice for the whole estimate.
 
 Paper    Beyond Esfandiari et al. 2023: CertifiedElimination with designs, and Algorithm 4 with a lattice.
-Symbols  K: arms, d: dimension, m: precision of a batch, g, g_xy: see `linear.contests`, X_a: <a, theta_hat>
+Symbols  K: arms, d: dimension, m: precision of a batch, g, g_xy: see `shared_linear.contests`, X_a: <a, theta_hat>
 Departs  - thresholds: batch i pulls ceil(m_i max(g_xy, g)/2) times by design, so that every difference X_a - X_b has
            variance proxy 2 sigma^2/m_i; from there on it is CertifiedElimination, word for word, and ends with its
            final batch and shared Gumbel noise. Proof: docs/certified-linear.md.
