@@ -20,7 +20,7 @@ from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import ShortHorizonWarning
 from banditto.engine.batched import BatchedPlayer
 from banditto.engine.block_sizes import PAIRS_PER_BLOCK
-from banditto.engine.run import Run, run_of
+from banditto.engine.player import Run, run_of
 from banditto.policies.policy import AnyPolicy
 from benchmarks.measure import alternating, line, quick_asked, seconds
 

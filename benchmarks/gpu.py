@@ -20,7 +20,7 @@ from banditto.engine.backend import Backend, machine_of
 from banditto.engine.batched import BatchedPlayer
 from banditto.engine.block_sizes import PAIRS_PER_BLOCK, PAIRS_PER_DEVICE_BLOCK
 from banditto.engine.blocks import run_pairs
-from banditto.engine.run import Run, run_of
+from banditto.engine.player import Run, run_of
 from benchmarks.batched_engine import MEANS, Recorder
 from benchmarks.measure import alternating, line, quick_asked
 

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import banditto as bd
 from banditto.engine import rounds
-from banditto.engine.run import run_of
+from banditto.engine.player import run_of
 from banditto.policies.policy import RoundPolicy
 from benchmarks.measure import alternating, line, quick_asked
 from benchmarks.round_policies import MEANS, WORLD

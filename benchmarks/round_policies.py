@@ -15,7 +15,7 @@ from numba import njit
 import banditto as bd
 from banditto.core.arrays import FloatArray
 from banditto.engine import rounds
-from banditto.engine.run import run_of
+from banditto.engine.player import run_of
 from banditto.policies.policy import RoundPolicy
 from benchmarks.measure import alternating, line, quick_asked
 

@@ -24,7 +24,7 @@ from banditto.engine import dask_cluster as opening
 from banditto.engine.blocks import run_pairs
 from banditto.engine.dask_executor import ClusterExecutor
 from banditto.engine.pair_counts import PairCounts
-from banditto.engine.run import Run, run_of
+from banditto.engine.player import Run, run_of
 from tests.commands import banditto, interrupted
 from tests.engine.dask_cluster import LocalDask, local_dask
 from tests.lazily import Lazily

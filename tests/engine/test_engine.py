@@ -26,7 +26,7 @@ from banditto.engine.batched import BatchedPlayer
 from banditto.engine.block_sizes import PAIRS_PER_BLOCK
 from banditto.engine.blocks import run_pairs
 from banditto.engine.pair_counts import Moments, pseudo_regret
-from banditto.engine.run import Run, run_of
+from banditto.engine.player import Run, run_of
 from banditto.problems.environment import Environment
 
 T = TypeVar("T")

@@ -17,7 +17,7 @@ from banditto.chance.noise import Noise
 from banditto.core.errors import InvalidArgument, ShortHorizonWarning
 from banditto.engine.backend import HOST, Machine, machine_of
 from banditto.engine.blocks import run_pairs
-from banditto.engine.run import run_of
+from banditto.engine.player import run_of
 from banditto.problems.environment import Environment
 from banditto.testing.environment_contract import MACHINE_CHECKS
 from banditto.testing.policy_contract import play

@@ -24,8 +24,7 @@ from banditto.engine.block_sizes import PAIRS_PER_BLOCK
 from banditto.engine.blocks import run_pairs
 from banditto.engine.ledger import FILE_NAME, Ledger
 from banditto.engine.pair_counts import Moments, PairCounts
-from banditto.engine.player import player_of
-from banditto.engine.run import run_of
+from banditto.engine.player import player_of, run_of
 from banditto.numbers.confidence_sequence import ConfidenceSequence
 from banditto.numbers.intervals import clopper_pearson
 from tests.commands import banditto

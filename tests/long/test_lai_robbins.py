@@ -17,8 +17,7 @@ import pytest
 
 import banditto as bd
 from banditto.engine import rounds
-from banditto.engine.player import player_of
-from banditto.engine.run import run_of
+from banditto.engine.player import player_of, run_of
 
 MEANS = (0.5, 0.7)
 PAIRS = 40

@@ -13,8 +13,7 @@ import pytest
 
 import banditto as bd
 from banditto.core.errors import InvalidArgument, MissingExtra
-from banditto.engine.player import player_of
-from banditto.engine.run import run_of
+from banditto.engine.player import player_of, run_of
 from banditto.engine.watching import regret_curve
 from banditto.measure.compare import HEADER, power_of_ten
 from banditto.measure.study_file import PolicyLine, StudyFile

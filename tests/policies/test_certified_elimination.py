@@ -23,7 +23,7 @@ from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument, ShortHorizonWarning
 from banditto.core.rewards import Rewards
 from banditto.engine.batched import BatchedPlayer
-from banditto.engine.run import run_of
+from banditto.engine.player import run_of
 from banditto.policies.certified_elimination import ladder, ladder_search
 from banditto.policies.certified_elimination.overlap import Window, worst_sum
 from banditto.policies.shared import confidence

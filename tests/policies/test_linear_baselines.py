@@ -21,7 +21,7 @@ from banditto.core.errors import InvalidArgument
 from banditto.engine import rounds
 from banditto.engine.batched import BatchedPlayer
 from banditto.engine.pair_counts import pseudo_regret
-from banditto.engine.run import run_of
+from banditto.engine.player import run_of
 from banditto.policies.policy import RoundPolicy
 from banditto.testing import BATCHED_CHECKS, assert_same_mean
 from banditto.testing.policy_contract import Check

@@ -16,7 +16,7 @@ from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument, ShortHorizonWarning
 from banditto.core.rewards import Rewards
 from banditto.engine.batched import BatchedPlayer
-from banditto.engine.run import run_of
+from banditto.engine.player import run_of
 from banditto.geometry.active_sets import core_of, field_for
 from banditto.geometry.regression import Regression
 from banditto.policies.certified_elimination import ladder

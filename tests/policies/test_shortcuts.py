@@ -14,7 +14,7 @@ import banditto as bd
 from banditto.chance import gamma_samples
 from banditto.core.arrays import FloatArray
 from banditto.engine import rounds
-from banditto.engine.run import run_of
+from banditto.engine.player import run_of
 from banditto.policies.baselines import ucb1
 from banditto.policies.policy import Kernel, Record
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import banditto as bd
 from banditto.engine.batched import BatchedPlayer
-from banditto.engine.run import run_of
+from banditto.engine.player import run_of
 from banditto.testing.hard_instances import Instance, MakePolicy, hard_instances
 from banditto.testing.statistics import assert_rate_at_most, detectable_rate
 

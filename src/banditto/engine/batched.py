@@ -22,8 +22,7 @@ from banditto.core.trajectory import Streak, Trajectory
 from banditto.engine.backend import HOST, Machine, machine_of
 from banditto.engine.block_sizes import pairs_per_block
 from banditto.engine.pair_counts import PairCounts, gaps, pseudo_regret
-from banditto.engine.player import Batch, Followed, Unit, Watched
-from banditto.engine.run import Run
+from banditto.engine.player import Batch, Followed, Run, Unit, Watched
 from banditto.policies.policy import BatchedPolicy
 from banditto.problems.environment import Environment
 

@@ -16,9 +16,8 @@ from typing import NamedTuple
 from banditto.core.errors import WorkerError
 from banditto.engine.ledger import Ledger
 from banditto.engine.pair_counts import PairCounts
-from banditto.engine.player import Player, player_of
+from banditto.engine.player import Player, Run, player_of
 from banditto.engine.pool import WORKER_DIED, Parts, Pool, Share, Task, pool_for
-from banditto.engine.run import Run
 
 logger = logging.getLogger(__name__)
 

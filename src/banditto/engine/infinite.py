@@ -21,8 +21,7 @@ from banditto.core.trajectory import Streak, Trajectory
 from banditto.engine.batched import regrets_of
 from banditto.engine.block_sizes import pairs_per_block
 from banditto.engine.pair_counts import PairCounts
-from banditto.engine.player import Batch, Unit, Watched
-from banditto.engine.run import Run
+from banditto.engine.player import Batch, Run, Unit, Watched
 from banditto.policies.policy import PlacedPolicy
 from banditto.problems.environment import LinearEnvironment
 

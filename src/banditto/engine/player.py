@@ -1,17 +1,104 @@
-"""Players: one for each kind of policy, chosen once for a run. Nobody else asks which kind a policy is."""
+"""A run, checked before anything is played, and its player: one for each kind of policy, chosen once.
+
+A run is one policy on one environment with one pair of seeds. Nobody but `player_of` asks which kind a policy is.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol
 
-from banditto.chance.coins import Coins
-from banditto.chance.noise import Noise
+from banditto.chance.coins import LARGEST_SEED, Coins
+from banditto.chance.noise import Noise, derived_noise_seed
 from banditto.core.arrays import FloatArray, IntArray
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import integer
+from banditto.core.horizons import LONGEST_HORIZON, LONGEST_ROUND_HORIZON, checked_arms, checked_horizon
+from banditto.engine.backend import Backend, check_machine
 from banditto.engine.block_sizes import is_infinite
 from banditto.engine.pair_counts import PairCounts
-from banditto.engine.run import Run
-from banditto.policies.policy import PlacedPolicy, RoundPolicy
+from banditto.policies.policy import Acting, AnyPolicy, PlacedPolicy, Policy, RoundPolicy
+from banditto.problems.environment import Environment, LinearEnvironment
+
+_EXAMPLES = {
+    "policy": "a policy object, such as RandomThreshold(arms=3, horizon=10**8, rho=0.1)",
+    "environment": "an environment object, such as Bernoulli([0.9, 0.8, 0.7])",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One policy on one environment with one pair of seeds: what is sent to workers."""
+
+    policy: AnyPolicy
+    environment: Environment
+    horizon: int
+    seed: int
+    noise_seed: int
+    backend: Backend = "numpy"
+
+
+def run_of(
+    policy: AnyPolicy,
+    environment: Environment,
+    *,
+    seed: int,
+    noise_seed: int | None,
+    horizon: int | None,
+    backend: Backend = "numpy",
+) -> Run:
+    """Check a run and make it: a replicable policy brings its own horizon, a baseline needs one."""
+    for value, argument, needed in ((policy, "policy", "check_rewards"), (environment, "environment", "means")):
+        if isinstance(value, type) or not hasattr(value, needed):
+            raise InvalidArgument(argument, value, f"{_EXAMPLES[argument]}")
+    arms = len(environment.means)
+    policy.check_rewards(environment.rewards, environment.means)
+    _check_actions(policy, environment)
+    if isinstance(policy, RoundPolicy):
+        if horizon is None:
+            raise InvalidArgument("horizon", None, f"a horizon, which {policy.name} does not have itself")
+        horizon = checked_horizon(horizon, checked_arms(arms), LONGEST_ROUND_HORIZON)
+    elif arms and policy.arms != arms:
+        raise InvalidArgument("environment", f"{arms} arms", f"{policy.arms} arms, as the policy has")
+    elif horizon is not None and integer(horizon, "horizon", 1, LONGEST_HORIZON) != policy.horizon:
+        raise InvalidArgument("horizon", horizon, f"{policy.horizon}, the policy's own, or none")
+    else:
+        horizon = policy.horizon
+    if isinstance(policy, Policy):
+        _check_largest_batch(policy, environment)
+    seed = integer(seed, "seed", 0, LARGEST_SEED)
+    if noise_seed is None:
+        noise_seed = derived_noise_seed(seed)
+    noise_seed = integer(noise_seed, "noise_seed", 0, LARGEST_SEED)
+    check_machine(backend, policy, environment)
+    return Run(
+        policy=policy, environment=environment, horizon=horizon, seed=seed, noise_seed=noise_seed, backend=backend
+    )
+
+
+def _check_actions(policy: AnyPolicy, environment: Environment) -> None:
+    """A linear policy needs an environment with its actions, and infinitely many actions a policy that can cope."""
+    if isinstance(policy, Acting):
+        if isinstance(environment, LinearEnvironment):
+            policy.check_actions(environment.actions, environment.centre)
+        elif isinstance(policy, Policy):
+            allowed = f"a linear environment, which {policy.name} is for"
+            raise InvalidArgument("environment", environment.name, allowed)
+    if is_infinite(environment) and not isinstance(policy, PlacedPolicy):
+        raise InvalidArgument("policy", policy.name, "one for infinite action sets, such as certified-linear")
+
+
+def _check_largest_batch(policy: Policy[Any], environment: Environment) -> None:
+    """Refuse before the first batch what the environment would refuse at a later one."""
+    if environment.largest_count >= policy.horizon:
+        return
+    batches = policy.describe().to_dict()["batches"]
+    most = max((int(batch["pulls per arm"]) for batch in batches), default=0)
+    if most > environment.largest_count:
+        allowed = f"at most {environment.largest_count:g} pulls of an arm in one batch; bernoulli takes any number"
+        raise InvalidArgument("environment", f"{environment.name} with batches of {most} pulls of an arm", allowed)
+
 
 Unit = Literal["batch", "round"]
 

@@ -21,8 +21,7 @@ from banditto.core.errors import InvalidArgument
 from banditto.core.trajectory import SEQUENCE, start_digest
 from banditto.engine.block_sizes import PAIRS_PER_ROUND_BLOCK
 from banditto.engine.pair_counts import PairCounts, pseudo_regret
-from banditto.engine.player import Followed, Unit, Watched
-from banditto.engine.run import Run
+from banditto.engine.player import Followed, Run, Unit, Watched
 from banditto.policies.policy import Kernel, Record, Remembering, RoundPolicy
 from banditto.problems.environment import RewardKernel
 

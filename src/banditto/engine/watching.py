@@ -9,8 +9,7 @@ import numpy as np
 
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.exact import integer
-from banditto.engine.player import player_of
-from banditto.engine.run import Run, run_of
+from banditto.engine.player import Run, player_of, run_of
 from banditto.policies.policy import AnyPolicy
 from banditto.problems.environment import Environment
 

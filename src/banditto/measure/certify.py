@@ -24,8 +24,7 @@ from banditto.engine.backend import Backend
 from banditto.engine.blocks import Progress, run_pairs
 from banditto.engine.ledger import Ledger
 from banditto.engine.pair_counts import Moments, PairCounts
-from banditto.engine.player import player_of
-from banditto.engine.run import Run, run_of
+from banditto.engine.player import Run, player_of, run_of
 from banditto.measure.certificate import Certificate, Regret, Verdict
 from banditto.numbers.confidence_sequence import ConfidenceSequence
 from banditto.numbers.intervals import MOST_PAIRS, clopper_pearson, pairs_to_settle

@@ -23,8 +23,8 @@ from banditto.core.exact import integer, open_unit
 from banditto.core.horizons import LONGEST_ROUND_HORIZON, SHORTEST_HORIZON
 from banditto.core.json_types import Keywords
 from banditto.core.text import html_table, text_table
+from banditto.engine.player import Run, run_of
 from banditto.engine.pool import shared_executor, submitted
-from banditto.engine.run import Run, run_of
 from banditto.engine.watching import Curve, PairView, regret_curve, watch_pair
 from banditto.measure.certificate import Certificate, MeasuredContent
 from banditto.measure.certify import DEFAULT_PAIRS, MOST_JOBS, certify, checked_rho, identity_of

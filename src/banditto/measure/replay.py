@@ -25,8 +25,7 @@ from banditto.core.rewards import Rewards
 from banditto.core.text import html_table, short, text_table
 from banditto.core.trajectory import SEQUENCE, start_digest, varints
 from banditto.engine.batched import BatchedPlayer
-from banditto.engine.player import player_of
-from banditto.engine.run import Run, run_of
+from banditto.engine.player import Run, player_of, run_of
 from banditto.policies.policy import AnyPolicy, own_horizon
 from banditto.problems.environment import RewardKernel
 from banditto.problems.reward_log import LogContent, RewardLog

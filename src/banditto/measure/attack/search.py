@@ -15,9 +15,8 @@ from typing import Any, NamedTuple, Protocol
 
 from banditto.chance.coins import Coins, address_key
 from banditto.core.errors import WorkerError
-from banditto.engine.player import player_of
+from banditto.engine.player import Run, player_of, run_of
 from banditto.engine.pool import WORKER_DIED, submitted
-from banditto.engine.run import Run, run_of
 from banditto.policies.policy import BatchedPolicy, Policy
 from banditto.problems.environment import Environment
 

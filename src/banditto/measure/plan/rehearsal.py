@@ -13,8 +13,7 @@ import numpy as np
 from banditto.chance.coins import Coins, address_key
 from banditto.chance.noise import Noise
 from banditto.core.arrays import BoolArray, FloatArray
-from banditto.engine.player import Followed, player_of
-from banditto.engine.run import run_of
+from banditto.engine.player import Followed, player_of, run_of
 from banditto.policies.policy import BatchedPolicy
 from banditto.problems.environment import Environment
 

@@ -2,7 +2,7 @@
 
 Paper    Esfandiari et al. 2023, Algorithm 4, Theorem 10, Lemmas 7 to 9.
 Symbols  A: active actions, C: core set, pi: design, g: max a' V(pi)^-1 a, N_i: pulls, eps_i: accuracy, theta~: the
-         rounded estimate, rho_i: the batch's share of rho, nu: see `linear.estimate_rounding`
+         rounded estimate, rho_i: the batch's share of rho, nu: see `shared_linear.estimate_rounding`
 Departs  - The printed logarithms of logarithms are negative or undefined up to d = 15, M_i is a count per arm, and rho'
            is rho/(dB), rho/B or rho/|C| in three places. N_i is worked out from what the proof needs, with the g and
            the core set that the batch's design has; docs/least-squares-rounding.md.
