@@ -74,6 +74,7 @@ def test_gamma_draws_and_their_tails(shape: float) -> None:
     assert has_tails(samples, shape)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_planted_samplers_are_refused() -> None:
     assert not follow_beta(planted(1.0, 1, DRAWS), planted(1.0, 2, DRAWS), 1, 1)

@@ -161,6 +161,7 @@ def test_the_second_lab_does_what_the_first_did(printed: Callable[[str], str]) -
     assert bdtrc(15, 40, 0.5) >= 0.9
 
 
+@pytest.mark.long
 def test_what_the_plans_cost(printed: Callable[[str], str]) -> None:
     """A smaller rho takes more patients and costs more, and each bound is at most its rho."""
     rows = re.findall(r"^ +(0\.\d+) +([\d,]+) +([\d,]+) +(0\.\d+) ", printed("plan_a_trial"), flags=re.MULTILINE)

@@ -97,6 +97,7 @@ def test_a_promise_explores_too_little_with_a_large_rho() -> None:
     assert planner.rho(0.05, horizon, 1.001) == pytest.approx(0.1, rel=0.02)
 
 
+@pytest.mark.long
 def test_longer_horizons_for_smaller_gaps_and_rhos() -> None:
     planner = Planner(question(), 0, lambda line: None)
     lengths = [planner.horizon(gap, 0.2) or 0 for gap in (0.4, 0.2, 0.1, 0.05)]
@@ -179,6 +180,7 @@ def test_offers_are_enough() -> None:
         assert planner.feasible(float(narrowest), float(share), horizon)
 
 
+@pytest.mark.long
 def test_very_sure_is_not_very_long() -> None:
     lengths = [bd.plan(arms=2, gap=0.2, rho=0.2, resolve=sure).horizon for sure in (0.9, 0.95, 0.99, 0.998)]
     assert lengths == sorted(lengths)

@@ -246,6 +246,7 @@ def test_definition_1_would_notice() -> None:
             assert missed <= 1e-3
 
 
+@pytest.mark.long
 def test_coins_that_are_not_shared_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted error: a policy that adds a coin of its own to its thresholds is no longer replicable."""
     play, pairs, _, _ = definition._GAMES["random-threshold"]

@@ -146,6 +146,7 @@ def spoilt(share: float, by: Callable[[float], float]) -> Callable[..., RoundedM
     return estimate
 
 
+@pytest.mark.long
 def test_estimates_that_are_off_or_not_shared_are_noticed() -> None:
     name = "proposition-2-accuracy"
     off = mean_estimation.accuracy("paper", spoilt(0.05 + effect(name), lambda total: 1.0), QUICK)

@@ -150,6 +150,7 @@ def test_regret_agrees_with_a_plain_implementation(policy: Any) -> None:
     assert detectable < {"ucb1": 0.04}.get(policy.name, 0.25) * float(np.mean(plain))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_successive_elimination_agrees_with_a_plain_implementation() -> None:
     # false-failure rate 1e-6; a difference of 6% of the regret would be seen

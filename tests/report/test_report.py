@@ -202,6 +202,7 @@ def test_the_study_rebuilds_the_same_report(report: tuple[Comparison, dict[str, 
         assert (tmp_path / "report" / "figures" / f"{name}.svg").read_bytes() == report[1][f"figures/{name}.svg"]
 
 
+@pytest.mark.long
 def test_a_file_of_arms_travels_with_the_report(tmp_path: Path) -> None:
     arms = [{"values": [0, 0.5, 1], "probabilities": p} for p in ([0.2, 0.3, 0.5], [0.5, 0.3, 0.2])]
     (tmp_path / "own.json").write_text(json.dumps({"arms": arms}))

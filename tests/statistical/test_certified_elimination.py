@@ -54,6 +54,7 @@ def world(chosen: bd.CertifiedElimination, generator: np.random.Generator) -> En
     return bd.Bernoulli(means.tolist())
 
 
+@pytest.mark.long
 def test_no_random_instance_breaks_the_promise() -> None:
     assert detectable_rate(PAIRS, 0.1, LEVEL / INSTANCES) <= 0.15
     assert detectable_rate(PAIRS, 0.3, LEVEL / INSTANCES) <= 0.38
@@ -76,6 +77,7 @@ def test_the_worst_gap_uses_nearly_all_of_rho() -> None:
     assert 0.092 <= certificate.mismatches / 2**17 <= chosen.rho
 
 
+@pytest.mark.long
 def test_the_grid_against_the_papers_constants() -> None:
     """36 problems: the guarantee holds in each, regret is lower in each, and 65 times lower in the geometric mean.
 

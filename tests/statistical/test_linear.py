@@ -125,6 +125,7 @@ def test_infinitely_many_actions(policy: Any, number: int) -> None:
     assert share_dropped(world, 16) == 1.0
 
 
+@pytest.mark.long
 def test_infinite_sets_are_cut_more_than_once() -> None:
     counts = [len(infinite(bd.LeastSquaresRounding, name, d, 0).policy.describe().rows) for name, d in SETS[:-1]]
     assert min(counts) >= 2

@@ -38,7 +38,11 @@ def kept(successes: int, promised: float) -> bool:
     return upper_limit(successes, EXECUTIONS, LEVEL) >= promised
 
 
-@pytest.mark.parametrize("request_", PLANS, ids=lambda request: "-".join(map(str, request.values())))
+@pytest.mark.parametrize(
+    "request_",
+    [*PLANS[::3], *(pytest.param(plan, marks=pytest.mark.long) for k, plan in enumerate(PLANS) if k % 3)],
+    ids=lambda request: "-".join(map(str, request.values())),
+)
 def test_plans_keep_their_promises(request_: dict[str, Any]) -> None:
     found = bd.plan(**request_)
     fresh = rehearse(found.policy, found.instance, found.gap, EXECUTIONS, seed=FRESH)
