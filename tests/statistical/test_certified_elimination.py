@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+import pytest
 from benchmarks import certified
 
 import banditto as bd
