@@ -12,6 +12,7 @@ from functools import cache
 from html.parser import HTMLParser
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -190,20 +191,17 @@ def _named(page: str) -> list[str]:
 
 
 def test_what_the_proofs_are_computed_by_exists() -> None:
+    """A name begins with its module, of which there is one of that name."""
     named = _named("proofs.md")
     assert len(named) > 35
-    for path in named:
-        parts = path.split(".")
-        found = None
-        for cut in range(len(parts), 0, -1):
-            try:
-                found = import_module(".".join(["banditto", *parts[:cut]]))
-            except ModuleNotFoundError:
-                continue
-            break
-        assert found is not None, path
-        for part in parts[cut:]:
-            assert hasattr(found, part) or part in getattr(found, "__annotations__", {}), path
+    package = Path(bd.__file__).parent
+    modules = {path.stem: path for path in package.rglob("*.py") if path.parent.name != "cli"}
+    for name in named:
+        module, *parts = name.split(".")
+        path = modules[module].relative_to(package.parent).with_suffix("")
+        found: Any = import_module(".".join(path.parts))
+        for part in parts:
+            assert hasattr(found, part) or part in getattr(found, "__annotations__", {}), name
             found = getattr(found, part, None)
 
 
