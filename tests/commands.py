@@ -123,3 +123,9 @@ def _sent(name: str, number: int, file: IO[bytes]) -> Iterator[None]:
 def _content(file: IO[bytes]) -> str:
     file.seek(0)
     return file.read().decode("utf-8")
+
+
+def both_or_one(ways: str, number: int) -> list[list[str]]:
+    """Return the flags with which a bad command is tried: as text and as JSON, or one of them by turns."""
+    both: list[list[str]] = [[], ["--json"]]
+    return both if ways == "both" else [both[number % 2]]

@@ -19,7 +19,7 @@ import pytest
 import banditto as bd
 from banditto import policies
 from banditto.policies import baselines
-from tests.commands import Finished, banditto, interrupted
+from tests.commands import Finished, banditto, both_or_one, interrupted
 from tests.live.bad_commands import BAD as LIVE_BAD
 
 pytestmark = pytest.mark.slow
@@ -643,9 +643,10 @@ def command(change: dict[str, str | None], policy: str = "random-threshold", ver
     return [verb, *([] if first is None else [first]), *flags]
 
 
+@pytest.mark.parametrize("ways", ["one", pytest.param("both", marks=pytest.mark.long)])
 @pytest.mark.parametrize(("verb", "name"), [(verb, name) for verb, rows in BAD.items() for name in rows])
 def test_bad_input_is_one_line_and_exit_code_2(
-    verb: str, name: str, capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    verb: str, name: str, ways: str, capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     change, argument, given = BAD[verb][name]
     from banditto.cli import main
@@ -653,7 +654,7 @@ def test_bad_input_is_one_line_and_exit_code_2(
     write_design_files(tmp_path)
     monkeypatch.chdir(tmp_path)
 
-    for flags in ([], ["--json"]):
+    for flags in both_or_one(ways, len(name)):
         with pytest.raises(SystemExit) as stop:
             main([*command(change, verb=verb), *flags])
         out, err = capfd.readouterr()

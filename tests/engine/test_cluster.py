@@ -94,7 +94,9 @@ def left_over(dask: LocalDask) -> int:
     return int(tasks)
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] * bool(k)) for k, name in enumerate(RUNS)]
+)
 def test_the_counts_are_those_of_one_process(name: str, dask: LocalDask) -> None:
     what, pairs = RUNS[name]
     with bd.cluster(dask.address) as workers:
@@ -323,6 +325,7 @@ def test_the_command_line_prints_the_certificate_of_one_process(dask: LocalDask)
     assert left_over(dask) == 0
 
 
+@pytest.mark.long
 def test_ctrl_c_on_the_command_line(dask: LocalDask) -> None:
     command = [*CERTIFY, "--pairs", "90_000_000", "--cluster", dask.address, "--json"]
     code, out, err = interrupted(command, r"[1-9]\d*/90000000")

@@ -19,6 +19,7 @@ import banditto as bd
 from banditto.cli import main
 from banditto.live import export
 from tests.cli.test_cli import schema
+from tests.commands import both_or_one
 from tests.live.bad_commands import BAD
 
 SCHEMAS = {
@@ -93,12 +94,13 @@ def begun(run: Run) -> None:
     path.write_bytes(BEGUN["trial"])
 
 
+@pytest.mark.parametrize("ways", ["one", pytest.param("both", marks=pytest.mark.long)])
 @pytest.mark.parametrize(("verb", "row"), [(verb, row) for verb, rows in BAD.items() for row in range(len(rows))])
-def test_bad_input_is_one_line_and_exit_code_2(verb: str, row: int, run: Run) -> None:
+def test_bad_input_is_one_line_and_exit_code_2(verb: str, row: int, ways: str, run: Run) -> None:
     words, argument, given = BAD[verb][row]
     begun(run)
     words = [word.replace("STORE", "sqlite:///trial.db") for word in words]
-    for flags in ([], ["--json"]):
+    for flags in both_or_one(ways, row):
         code, out, err = run(verb, *words, *flags)
         assert (code, out, err.count("\n")) == (2, "", 1)
         if flags:

@@ -56,6 +56,7 @@ def world_of(found: bd.Attack, policy: Any) -> Any:
             return bd.LinearGaussian(content["theta"], policy.actions, content["sigma"])
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("name", POLICIES)
 def test_what_is_reported_can_be_played_again(name: str) -> None:

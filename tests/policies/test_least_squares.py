@@ -45,6 +45,7 @@ def totals_of(kind: str, core: FloatArray, pulls: tuple[int, ...], theta: FloatA
     return np.array([rng.binomial(n, 0.5 + m, size=PAIRS) for n, m in zip(pulls, means, strict=True)], dtype=float).T
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("rounding", ["lattice", "grid"])
 @pytest.mark.parametrize("kind", ["bounded", "gaussian", "subgaussian"])

@@ -47,7 +47,10 @@ def means(law: str, n: int, generator: np.random.Generator) -> tuple[FloatArray,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("law", "tau", "delta", "rho", "constants"), CASES)
+@pytest.mark.parametrize(
+    ("law", "tau", "delta", "rho", "constants"),
+    [pytest.param(*case, marks=[pytest.mark.long] * (k % 2)) for k, case in enumerate(CASES)],
+)
 def test_accurate_and_replicable(
     law: str, tau: float, delta: float, rho: float, constants: Literal["certified", "paper"]
 ) -> None:

@@ -65,7 +65,9 @@ def test_what_a_cell_could_detect() -> None:
 
 
 @pytest.mark.parametrize("arms", [ARMS[0], *(pytest.param(arms, marks=pytest.mark.long) for arms in ARMS[1:])])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] * (k > 1)) for k, name in enumerate(NAMES)]
+)
 def test_no_cell_breaks_and_the_search_is_awake(name: str, arms: int) -> None:
     """No instance is above rho; what is found is no less than half of what the other tests know.
 
@@ -99,7 +101,12 @@ def test_explore_then_commit_keeps_its_word_where_its_promise_is_kept(arms: int)
 
 @pytest.mark.parametrize(
     ("arms", "rho"),
-    [(2, 0.1), pytest.param(3, 0.3, marks=pytest.mark.long), (5, 0.05), pytest.param(10, 0.1, marks=pytest.mark.long)],
+    [
+        (2, 0.1),
+        pytest.param(3, 0.3, marks=pytest.mark.long),
+        pytest.param(5, 0.05, marks=pytest.mark.long),
+        pytest.param(10, 0.1, marks=pytest.mark.long),
+    ],
 )
 @pytest.mark.parametrize("kind", LINEAR)
 def test_no_linear_cell_breaks(kind: Any, arms: int, rho: float) -> None:

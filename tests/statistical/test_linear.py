@@ -131,7 +131,7 @@ def test_infinite_sets_are_cut_more_than_once() -> None:
     assert min(counts) >= 2
 
 
-@pytest.mark.parametrize("number", [pytest.param(n, marks=[pytest.mark.long] * (n in (3, 5, 9))) for n in range(10)])
+@pytest.mark.parametrize("number", [pytest.param(n, marks=[pytest.mark.long] * (n % 3 > 0)) for n in range(10)])
 def test_nets(number: int) -> None:
     dimension = 1 + number % 2
     name = ("ball", "box", "simplex", "polytope", "ball")[number // 2]
