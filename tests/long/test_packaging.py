@@ -66,11 +66,13 @@ def test_the_oldest_allowed_libraries_decide_alike(tmp_path: Path) -> None:
     assert "numpy==2.1" in oldest
     binaries = environment(tmp_path / "venv")
     run(binaries / "pip", "install", "--quiet", *oldest, ROOT, cwd=tmp_path)
-    golden = json.loads((ROOT / "src" / "banditto" / "doctor" / "golden.json").read_text())
+    golden = json.loads((ROOT / "src" / "banditto" / "measure" / "golden.json").read_text())
     assert json.loads(run(binaries / "python", "-W", "ignore", "-m", "banditto.measure.golden", cwd=tmp_path)) == golden
-    designs = json.loads((ROOT / "tests" / "golden_designs.json").read_text())
+    designs = json.loads((ROOT / "tests" / "geometry" / "golden_designs.json").read_text())
     assert (
-        json.loads(run(binaries / "python", "-W", "ignore", ROOT / "tests" / "design_digests.py", cwd=tmp_path))
+        json.loads(
+            run(binaries / "python", "-W", "ignore", ROOT / "tests" / "geometry" / "design_digests.py", cwd=tmp_path)
+        )
         == designs
     )
     versions = run(binaries / "python", "-c", "import numpy; print(numpy.__version__)", cwd=tmp_path)
