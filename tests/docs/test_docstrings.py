@@ -153,8 +153,8 @@ def made_up(first: int, *others: int, second: int = 2, **more: int) -> int:
         ("first: One number.", "", "no line for the argument first"),
         ("Args:", "", "no line for the argument first"),
         ("first: One number.", "first", "no line for the argument first"),
-        ("first: One number.", "first: One number.\n        third: Nobody.", "no argument has the name third"),
-        ("first: One number.\n        second: A", "second: B.\n        first: A", "another order"),
+        ("first: One number.", "first: One number.\n    third: Nobody.", "no argument has the name third"),
+        ("first: One number.\n    second: A", "second: B.\n    first: A", "another order"),
         (">>> made_up(1)", "made_up(1)", "no example"),
         ("Examples:", "Example", "no example"),
     ],
@@ -163,7 +163,7 @@ def test_a_docstring_that_lacks_something_is_found(old: str, new: str, fault: st
     def edited(first: int, *others: int, second: int = 2, **more: int) -> int:
         return made_up(first, *others, second=second, **more)
 
-    edited.__doc__ = written = str(made_up.__doc__)
+    edited.__doc__ = written = inspect.cleandoc(str(made_up.__doc__))  # Python 3.13 takes the indentation off itself
     assert faults_of(made_up) == faults_of(edited) == []
     edited.__doc__ = written.replace(old, new)
     assert fault in "; ".join(faults_of(edited))
