@@ -77,14 +77,14 @@ SIGNATURES = {
     "Beta": "(means: 'Iterable[Real]', concentration: 'Real' = 2.0) -> 'None'",
     "CertifiedElimination": (
         "(*, arms: 'int', horizon: 'int', rho: 'float', constants: \"Literal['certified', 'paper']\" = "
-        "'certified', sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None, gap: 'float | None' = None, "
-        "schedule: 'Ladder' = None) -> None"
+        "'certified', sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None, rate_at_most: 'float | None' = None, "
+        "gap: 'float | None' = None, schedule: 'Ladder' = None) -> None"
     ),
     "Discrete": "(arms: 'Iterable[tuple[Sequence[Real], Sequence[Real]]]') -> 'None'",
     "ExploreThenCommit": (
         "(*, arms: 'int', horizon: 'int', rho: 'float', constants: \"Literal['certified', 'paper']\" = "
-        "'certified', sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None, gap: 'float', pulls: 'int' = None) "
-        "-> None"
+        "'certified', sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None, rate_at_most: 'float | None' = None, "
+        "gap: 'float', pulls: 'int' = None) -> None"
     ),
     "Gaussian": "(means: 'Iterable[Real]', sigma: 'Real' = 0.5) -> 'None'",
     "GaussianThompson": "(*, sigma: 'float' = 0.5) -> None",
@@ -92,13 +92,19 @@ SIGNATURES = {
     "MOSS": "(*, sigma: 'float' = 0.5) -> None",
     "MeanRounding": (
         "(*, arms: 'int', horizon: 'int', rho: 'float', constants: \"Literal['certified', 'paper']\" = "
-        "'certified', sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None, schedule: 'GridSchedule' = "
-        "None) -> None"
+        "'certified', sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None, rate_at_most: 'float | None' = None, "
+        "schedule: 'GridSchedule' = None) -> None"
+    ),
+    "OneCut": (
+        "(*, arms: 'int', horizon: 'int', rho: 'float', constants: \"Literal['certified', 'paper']\" = "
+        "'certified', sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None, rate_at_most: 'float | None' = None, "
+        "gap: 'float', power: 'float | None' = 0.95, control: 'int | None' = None, schedule: 'CutSchedule' = None) "
+        "-> None"
     ),
     "RandomThreshold": (
         "(*, arms: 'int', horizon: 'int', rho: 'float', constants: \"Literal['certified', 'paper']\" = "
-        "'certified', sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None, schedule: 'Schedule' = "
-        "None) -> None"
+        "'certified', sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None, rate_at_most: 'float | None' = None, "
+        "schedule: 'Schedule' = None) -> None"
     ),
     "SuccessiveElimination": "(*, sigma: 'float' = 0.5) -> None",
     "Thompson": "(*, successes: 'float' = 1.0, failures: 'float' = 1.0) -> None",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import Decimal
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from banditto.core.errors import InvalidArgument
-from banditto.core.exact import Real, real, scale
+from banditto.core.exact import Real, float_above, open_unit, precise, real, scale, written
 from banditto.core.horizons import FEWEST_ARMS, MOST_ARMS
 
 FURTHEST_MEAN = 1e4  # in standard deviations
@@ -15,20 +17,41 @@ RewardKind = Literal["bounded", "gaussian", "subgaussian"]
 
 
 class Rewards(NamedTuple):
-    """Rewards in [0, 1], Gaussian with standard deviation sigma, or sigma-subgaussian."""
+    """Rewards in [0, 1], Gaussian with standard deviation sigma, or sigma-subgaussian.
+
+    Rewards in [0, 1] may have means of at most `rate_at_most`; their sigma is then that of the largest such rate.
+    """
 
     kind: RewardKind
     sigma: float
+    rate_at_most: float | None = None
 
     @property
     def reach(self) -> float:
         """Means are at most this far from 0, so that totals in floating point stay exact enough."""
         return 1.0 if self.kind == "bounded" else FURTHEST_MEAN * self.sigma
 
+    @property
+    def deviation(self) -> float:
+        """No reward has a larger standard deviation. It is below sigma, which also rules tails, where rates are low."""
+        return self.sigma if self.rate_at_most is None else largest_deviation(self.rate_at_most)
+
+    @property
+    def widest_gap(self) -> float:
+        """No two means can be further apart."""
+        if self.kind == "bounded":
+            return 1.0 if self.rate_at_most is None else self.rate_at_most
+        return 2.0 * self.reach
+
     @classmethod
-    def of(cls, kind: str | None, sigma: float) -> Rewards:
-        """Check a pair of arguments; with no kind, sigma = 1/2 means [0, 1] and any other sigma subgaussian."""
+    def of(cls, kind: str | None, sigma: float, rate_at_most: float | None = None) -> Rewards:
+        """Check these arguments; with no kind, sigma = 1/2 means [0, 1] and any other sigma subgaussian."""
         sigma = scale(sigma, "sigma")
+        if rate_at_most is not None:
+            rate = open_unit(rate_at_most, "rate_at_most")
+            if kind not in (None, "bounded") or sigma not in (0.5, rated_sigma(rate)):
+                raise InvalidArgument("rate_at_most", rate_at_most, "none but for rewards in [0, 1], at sigma 0.5")
+            return cls("bounded", rated_sigma(rate), rate)
         match kind:
             case None:
                 return cls("bounded" if sigma == 0.5 else "subgaussian", sigma)
@@ -43,7 +66,30 @@ class Rewards(NamedTuple):
                 raise InvalidArgument("rewards", kind, "'bounded', 'gaussian' or 'subgaussian'")
 
     def __str__(self) -> str:
+        if self.rate_at_most is not None:
+            return f"rewards in [0, 1], rates at most {self.rate_at_most:g}"
         return "rewards in [0, 1]" if self.kind == "bounded" else f"{self.kind} rewards, sigma {self.sigma:g}"
+
+
+@lru_cache(maxsize=256)
+def rated_sigma(rate: float) -> float:
+    """Rewards in [0, 1] whose mean is at most `rate` are sigma-subgaussian with this sigma (Kearns and Saul).
+
+    sigma^2 = (1 - 2p) / (2 log((1 - p)/p)) at the rate p, rounded upwards; it rises with p, up to 1/4 at p = 1/2.
+    """
+    with precise():
+        p = written(rate)
+        if p >= Decimal("0.4999"):  # where the quotient loses its digits, and nothing is gained
+            return 0.5
+        return min(0.5, float_above(((1 - 2 * p) / (2 * ((1 - p) / p).ln())).sqrt()))
+
+
+@lru_cache(maxsize=256)
+def largest_deviation(rate: float) -> float:
+    """sqrt(p (1 - p)), or 1/2 from p = 1/2 on: rewards in [0, 1] with a mean of at most p deviate no more."""
+    with precise():
+        p = min(written(rate), Decimal("0.5"))
+        return float_above((p * (1 - p)).sqrt())
 
 
 def checked_means(means: Iterable[Real], low: float, high: float, allowed: str) -> tuple[float, ...]:

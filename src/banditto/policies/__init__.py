@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from banditto.policies.linear_threshold.linear_threshold import LinearThreshold
     from banditto.policies.linear_threshold.net_threshold import NetThreshold
     from banditto.policies.mean_rounding.mean_rounding import MeanRounding
+    from banditto.policies.one_cut.one_cut import OneCut
     from banditto.policies.random_threshold.random_threshold import RandomThreshold
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "LinearThreshold",
     "MeanRounding",
     "NetThreshold",
+    "OneCut",
     "RandomThreshold",
 ]
 
@@ -33,7 +35,15 @@ REGISTRY = {
         class_name="CertifiedElimination",
         summary="fresh batches, random cuts and a shared final choice, tuned under a proof",
         source="banditto; after Komiyama et al. 2024",
-        optional=("gap",),
+        optional=("gap", "rate_at_most"),
+    ),
+    "one-cut": Entry(
+        module="banditto.policies.one_cut.one_cut",
+        class_name="OneCut",
+        summary="one batch and one shared cut, the smallest experiment for --gap, the smallest lead that matters",
+        source="banditto",
+        options=("gap",),
+        optional=("power", "control", "rate_at_most"),
     ),
     "random-threshold": Entry(
         module="banditto.policies.random_threshold.random_threshold",
@@ -41,6 +51,7 @@ REGISTRY = {
         summary="elimination against a shared random threshold",
         source="Esfandiari et al. 2023, Algorithm 2",
         constants=("certified", "paper"),
+        optional=("rate_at_most",),
     ),
     "mean-rounding": Entry(
         module="banditto.policies.mean_rounding.mean_rounding",
@@ -48,6 +59,7 @@ REGISTRY = {
         summary="elimination on sample means rounded to shared grids",
         source="Esfandiari et al. 2023, Algorithm 1",
         constants=("certified", "paper"),
+        optional=("rate_at_most",),
     ),
     "explore-then-commit": Entry(
         module="banditto.policies.explore_then_commit",
@@ -56,6 +68,7 @@ REGISTRY = {
         source="Esfandiari et al. 2023, Warm-up I",
         constants=("certified", "paper"),
         options=("gap",),
+        optional=("rate_at_most",),
     ),
     "certified-linear": Entry(
         module="banditto.policies.certified_linear.certified_linear",

@@ -42,6 +42,7 @@ class ExploreThenCommit(Replicable):
         constants: "certified" (default), for which the bound is proved, or "paper", as printed.
         sigma: The scale of sigma-subgaussian rewards, 1e-6 to 1e6. Default 1/2, that of rewards in [0, 1].
         rewards: "bounded" (in [0, 1]), "gaussian" or "subgaussian". Default: the first if sigma is 1/2, else the last.
+        rate_at_most: A promise that no arm's mean exceeds this, for rewards in [0, 1]. Default None: no promise.
         gap: The promised lead of the best arm over all others, above 0 and in units of the rewards.
         pulls: The resolved number of pulls of each arm. The constructor finds it, unless a protocol brings it.
 
@@ -61,7 +62,7 @@ class ExploreThenCommit(Replicable):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        widest = 1.0 if self._rewards.kind == "bounded" else 2.0 * self._rewards.reach
+        widest = self._rewards.widest_gap
         narrowest = 1e-9 * self.sigma  # below it rounded totals would matter
         allowed = f"a number from {narrowest:g} to {widest:g}"
         gap = real(self.gap, "gap", allowed)

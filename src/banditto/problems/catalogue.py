@@ -59,7 +59,7 @@ def rewards_of(policy: AnyPolicy, kind: RewardKind | None = None) -> Rewards:
     own = getattr(policy, "rewards", None)
     if own is None and getattr(policy, "centre", 0.5) != 0.5:
         own = "gaussian"
-    return Rewards.of(kind or own, getattr(policy, "sigma", 0.5))
+    return Rewards.of(kind or own, getattr(policy, "sigma", 0.5), getattr(policy, "rate_at_most", None))
 
 
 def protocol_on(policy: AnyPolicy, *, seed: int, arms: int, horizon: int, rho: float) -> Protocol:
@@ -183,6 +183,6 @@ def build_policy(
             chosen[option] = options[option]
         elif option in entry.options:
             raise InvalidArgument(option, "nothing", f"a number, which {name} needs")
-    rewards, sigma = environment.rewards
+    rewards, sigma, _ = environment.rewards
     policy: AnyPolicy = load_class(entry)(**known, horizon=horizon, rho=rho, rewards=rewards, sigma=sigma, **chosen)
     return policy

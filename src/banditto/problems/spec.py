@@ -126,7 +126,7 @@ class ProblemSpec:
             raise InvalidArgument("policy", own.name, "a policy that works in batches")
         actions = getattr(own, "actions", None)
         self._check_repeated(own.arms, arms, actions)
-        kind, sigma = rewards_of(own)
+        kind, sigma, _ = rewards_of(own)
         spec = "bernoulli" if kind == "bounded" else f"gaussian:{sigma!r}"
         place = blank_environment(spec, own.arms, actions)
         if self.environment is None:

@@ -97,7 +97,7 @@ class Question:
         with without_warnings():  # whether it is long enough is what we are asking
             if spec == AIMED:
                 aim = Aim(gap, self.resolve, self.by)
-                kind, (rewards, sigma) = load_class(policies.REGISTRY[AIMED]), blank.rewards
+                kind, (rewards, sigma, _) = load_class(policies.REGISTRY[AIMED]), blank.rewards
                 known = {"arms": len(blank.means), "horizon": horizon, "rho": rho, "rewards": rewards, "sigma": sigma}
                 aimed: Policy[Any] = kind.planned(aim, **known)
                 return aimed

@@ -47,7 +47,7 @@ class KLUCB(WithProtocol):
     decision_version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        kind, sigma = Rewards.of(self.rewards, self.sigma)
+        kind, sigma, _ = Rewards.of(self.rewards, self.sigma)
         object.__setattr__(self, "rewards", kind)
         object.__setattr__(self, "sigma", sigma)
 

@@ -61,6 +61,7 @@ class CertifiedElimination(Replicable):
         constants: "certified", the default; there are no others, because this policy is not in the paper.
         sigma: The standard deviation of the rewards, 1e-6 to 1e6. Default 1/2, for rewards in [0, 1].
         rewards: "bounded" (in [0, 1]), the default, or "gaussian", which any sigma but 1/2 needs.
+        rate_at_most: A promise that no arm's mean exceeds this, for rewards in [0, 1]. Default None: no promise.
         gap: The smallest gap that the constants are tuned for, above 0. By default they are tuned for many gaps. The
             guarantee holds whatever the gaps are.
         schedule: The resolved constants that decide. The constructor finds them, unless a protocol brings them.
@@ -96,7 +97,7 @@ class CertifiedElimination(Replicable):
         if self._rewards.kind == "subgaussian":
             raise InvalidArgument("rewards", self._rewards, "rewards in [0, 1] or 'gaussian'")
         if self.gap is not None:
-            widest = 1.0 if self._rewards.kind == "bounded" else 2.0 * self._rewards.reach
+            widest = self._rewards.widest_gap
             gap = real(self.gap, "gap", f"a number above 0 and at most {widest:g}")
             if not 0.0 < gap <= widest:
                 raise InvalidArgument("gap", self.gap, f"a number above 0 and at most {widest:g}")
@@ -161,7 +162,7 @@ class CertifiedElimination(Replicable):
         u = xp.clip(xp.concat(tosses, axis=1), 2.0**-54, 1.0 - 2.0**-53)  # (R, K), shared; finite noise
         gumbel = -xp.log(-xp.log(u))
         scale = self.sigma / self.schedule.choice_rho
-        scales = [scale * confidence.choice_scale(max(s, 2)) for s in range(self.arms + 1)]
+        scales = [scale * confidence.choice_scale(max(s, 2), self._rewards) for s in range(self.arms + 1)]
         per_row = xp.take(xp.asarray(scales), xp.reshape(state.several, (-1,)))
         roots = xp.sqrt(xp.astype(state.each, xp.float64))  # (R, 1)
         return xp.reshape(per_row, (-1, 1)) * roots * gumbel
@@ -230,7 +231,7 @@ class CertifiedElimination(Replicable):
         facts |= {
             "final batch": f"{self.schedule.exploration}/{EXPLORATION_UNIT} of what remains, over all survivors",
             "final choice": f"largest mean + {self.sigma / self.schedule.choice_rho:.6g} k/sqrt(m) Gumbel noise, "
-            "k = min(sqrt(log s), 0.1995 s) for s survivors",
+            f"k = min(sqrt(log s), {confidence.pair_scale(self._rewards):.4g} s) for s survivors",
         }
         header = ("batch", "pulls per arm", "R", "E", "commit low", "commit high", "low", "high")
         return Description(facts, header, tuple(rows))

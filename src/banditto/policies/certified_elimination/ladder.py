@@ -168,7 +168,7 @@ def _tests(
 
 
 def _widest_gap(problem: LadderProblem) -> float:
-    return 1.0 if problem.rewards.kind == "bounded" else math.inf
+    return problem.rewards.widest_gap if problem.rewards.kind == "bounded" else math.inf
 
 
 def _choice_rounding(problem: LadderProblem) -> float:

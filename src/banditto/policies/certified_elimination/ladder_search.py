@@ -58,7 +58,7 @@ class LadderProblem(NamedTuple):
         """What gaps are measured by."""
         if self.linear is not None:
             return self.linear.widest
-        return 1.0 if self.rewards.kind == "bounded" else 2.0 * self.rewards.sigma
+        return self.rewards.widest_gap if self.rewards.kind == "bounded" else 2.0 * self.rewards.sigma
 
     @property
     def units(self) -> float:
@@ -272,7 +272,7 @@ def predicted_regret(
         count > 0, before[rows, np.maximum(count - 1, 0)] * (1.0 - ends[rows, np.maximum(count - 1, 0)]), 1.0
     )
     explored = shape.exploration / 32.0 * remaining / survivors
-    scale = confidence.choice_scale(max(2, problem.arms)) * problem.rewards.sigma
+    scale = confidence.choice_scale(max(2, problem.arms), problem.rewards) * problem.rewards.sigma
     scale = scale / (problem.rho * shape.final_share / 1000.0 * np.sqrt(np.maximum(explored, 1.0)))
     # without a pull for each there is no evidence
     sharpness = np.where(explored >= 1.0, 1.0 / scale, 0.0)

@@ -61,7 +61,8 @@ def worst_sum(windows: Sequence[Window], sigma: float, factors: tuple[int, int],
     samples, low, width, noise = (np.array(column, dtype=np.float64) for column in zip(*windows, strict=True))
     high = low + width
     end = min(largest_gap, float(high.max()))
-    inner = np.geomspace(min(float(low.min()), end) / 8.0, end, _CELLS)
+    lowest = float(np.min(low, where=low > 0.0, initial=end))  # a window may begin at 0
+    inner = np.geomspace(lowest / 8.0, end, _CELLS)
     grid = np.unique(np.concatenate([[0.0, end], inner, low, high]))
     grid = grid[grid <= end]
     starts, ends = grid[:-1], grid[1:]

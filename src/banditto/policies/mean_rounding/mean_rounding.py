@@ -60,6 +60,7 @@ class MeanRounding(Replicable):
         constants: "certified" (default), for which the bound is proved, or "paper", as printed.
         sigma: The scale of sigma-subgaussian rewards, 1e-6 to 1e6. Default 1/2, that of rewards in [0, 1].
         rewards: "bounded" (in [0, 1]), "gaussian" or "subgaussian". Default: the first if sigma is 1/2, else the last.
+        rate_at_most: A promise that no arm's mean exceeds this, for rewards in [0, 1]. Default None: no promise.
         schedule: The resolved constants that decide. The constructor finds them, unless a protocol brings them.
 
     Examples:

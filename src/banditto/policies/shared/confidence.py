@@ -53,14 +53,17 @@ def gap_noise(arms: int, rewards: Rewards) -> Decimal:
             return 1 + (2 * Decimal(2 * arms).ln()).sqrt()
         if rewards.kind == "subgaussian":
             return Decimal(2).sqrt()
+        if rewards.rate_at_most is not None:  # by the variance, for any number of samples
+            return Decimal(2).sqrt() * Decimal(rewards.deviation) / Decimal(rewards.sigma)
         return 2 / PI.sqrt()
 
 
 def mean_noise(rewards: Rewards) -> Decimal:
     """kappa with E|v - v'| <= kappa / sqrt(n) for two independent means of n rewards (docs/replicable-mean.md)."""
     with precise():
-        sigma = Decimal(rewards.sigma)
-        return sigma * Decimal(2).sqrt() if rewards.kind == "subgaussian" else 2 * sigma / PI.sqrt()
+        sigma = Decimal(rewards.deviation)
+        by_variance = rewards.kind == "subgaussian" or rewards.rate_at_most is not None
+        return sigma * Decimal(2).sqrt() if by_variance else 2 * sigma / PI.sqrt()
 
 
 def undecided_batches(widths: Sequence[Decimal], blowup: int, reach: float) -> int:
@@ -123,12 +126,59 @@ def batch_noise(arms: int, rewards: Rewards, samples: int) -> float:
     an Efron-Stein bound on the others' maximum, and the arm itself within 1/(2m) of a normal variable.
     """
     gaussian = 2.0 * rewards.sigma * math.sqrt(2.0 / (math.pi * samples))
+    if rewards.rate_at_most is not None:
+        return _rated_noise(arms, rewards, samples)
     if arms == 2 or rewards.kind == "gaussian":
         return gaussian
     excess = 1.0 + 4.0 * math.sqrt(math.log(arms) / (2.0 * samples))  # 2 Var(max) <= excess / (2m)
     ratio = math.sqrt(excess)
     folded = math.sqrt(2.0 / math.pi) * math.exp(-excess / 2.0) + ratio * math.erf(ratio / math.sqrt(2.0))
     return min(folded / math.sqrt(2.0 * samples) + 1.0 / (2.0 * samples), math.sqrt((1.0 + excess) / (2.0 * samples)))
+
+
+def _rated_noise(arms: int, rewards: Rewards, samples: int) -> float:
+    """`batch_noise` for means of at most a stated rate, whose variance is at most p (1 - p).
+
+    Two arms: `line_noise`. More: Efron and Stein's bound with that variance, and the arm itself within 1/m of a normal
+    variable, by Goldstein's theorem, because no term of its sum exceeds 1.
+    """
+    if arms == 2:
+        return line_noise(rewards, samples)
+    variance = rewards.deviation**2
+    others = math.sqrt(2.0 * (variance + math.sqrt(math.log(arms) / (2.0 * samples))) / samples)  # of M - M'
+    own = math.sqrt(2.0 * variance / samples)
+    ratio = others / own
+    folded = own * (math.sqrt(2.0 / math.pi) * math.exp(-(ratio**2) / 2.0) + ratio * math.erf(ratio / math.sqrt(2.0)))
+    return min(folded + 1.0 / samples, math.sqrt(own**2 + others**2))
+
+
+def line_noise(rewards: Rewards, samples: int) -> float:
+    """E >= E|D - D'| for the difference D of two arms' means (docs/one-cut.md, Lemma 1).
+
+    Exact for Gaussian rewards. Rewards in [0, 1] with rates of at most p: signs that are there with probability
+    2p (1 - p), whose variance is raised by 1/(4m).
+    """
+    if rewards.rate_at_most is None:
+        return 2.0 * rewards.sigma * math.sqrt(2.0 / (math.pi * samples))
+    variance = rewards.deviation**2
+    signs = 2.0 * math.sqrt(2.0 * (variance + 1.0 / (4.0 * samples)) / (math.pi * samples))
+    return min(signs, 2.0 * math.sqrt(variance / samples))
+
+
+def normal_distance(rewards: Rewards, samples: int) -> float:
+    """W >= E|X - Q|, X a mean of m rewards and Q the normal variable of its moments, coupled by quantiles.
+
+    0 for Gaussian rewards; 1/m for rewards in [0, 1] (Goldstein 2010: E|x - mu|^3 / (m Var x), and |x - mu| <= 1).
+    """
+    return 0.0 if rewards.kind == "gaussian" else 1.0 / samples
+
+
+def spider_noise(arms: int, rewards: Rewards, samples: int) -> float:
+    """E >= E d(Y, Y') for two executions' points on the spider of K legs (docs/one-cut.md, Lemma 2)."""
+    if arms == 2:
+        return line_noise(rewards, samples)
+    normal = 2.0 * rewards.deviation * math.sqrt(2.0 / (math.pi * samples))
+    return normal + 2.0 * arms * normal_distance(rewards, samples)
 
 
 def linear_noise(arms: int, rewards: Rewards, samples: int) -> float:
@@ -170,6 +220,13 @@ def overshoot(distance: float, sigma: float, samples: int) -> float:
     return 2.0 * sigma * math.sqrt(math.pi) / root * math.erfc(distance * root / (2.0 * sigma))
 
 
-def choice_scale(survivors: int) -> float:
+def choice_scale(survivors: int, rewards: Rewards | None = None) -> float:
     """k with E[range(X - X')] <= 4 sigma k / sqrt(m) for independent means of so many arms (Lemma 6)."""
-    return min(math.sqrt(math.log(survivors)), survivors * math.sqrt(2.0 / math.pi) / 4.0)
+    return min(math.sqrt(math.log(survivors)), survivors * pair_scale(rewards))
+
+
+def pair_scale(rewards: Rewards | None) -> float:
+    """k/s by the sum over pairs: sqrt(2/pi)/4; with rates at most p, by the variance, sqrt(p (1-p))/(4 sigma)."""
+    if rewards is None or rewards.rate_at_most is None:
+        return math.sqrt(2.0 / math.pi) / 4.0
+    return rewards.deviation / rewards.sigma / 4.0

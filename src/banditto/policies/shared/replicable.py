@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, Self
 
 from banditto.core.errors import InvalidArgument, ShortHorizonWarning
-from banditto.core.exact import open_unit
+from banditto.core.exact import open_unit, written
 from banditto.core.horizons import checked_arms, checked_horizon
 from banditto.core.protocol import Plain, Protocol, WithProtocol, fraction, from_fraction
 from banditto.core.rewards import RewardKind, Rewards
@@ -37,7 +37,7 @@ class Replicable(WithProtocol):
     """Arms, horizon, rho, the set of constants, and what is known of the rewards.
 
     `sigma` is 1/2 for rewards in [0, 1]; with another sigma the rewards are taken as sigma-subgaussian unless
-    `rewards="gaussian"`.
+    `rewards="gaussian"`. `rate_at_most` promises rewards in [0, 1] with means of at most that, and sets sigma.
     """
 
     arms: int
@@ -46,15 +46,16 @@ class Replicable(WithProtocol):
     constants: Literal["certified", "paper"] = "certified"
     sigma: float = 0.5
     rewards: RewardKind | None = None
+    rate_at_most: float | None = None
 
     def __post_init__(self) -> None:
         arms = self._checked_arms()
         horizon = checked_horizon(self.horizon, arms)
         rho = open_unit(self.rho, "rho")
-        kind, sigma = Rewards.of(self.rewards, self.sigma)
+        kind, sigma, rate = Rewards.of(self.rewards, self.sigma, self.rate_at_most)
         if self.constants not in ("certified", "paper", CALIBRATED):  # the last one only `relaxed` and protocols say
             raise InvalidArgument("constants", self.constants, "'certified' or 'paper'")
-        self._set(arms=arms, horizon=horizon, rho=rho, rewards=kind, sigma=sigma)
+        self._set(arms=arms, horizon=horizon, rho=rho, rewards=kind, sigma=sigma, rate_at_most=rate)
 
     def _checked_arms(self) -> int:
         """The number of arms; policies that get it from elsewhere say how."""
@@ -67,7 +68,7 @@ class Replicable(WithProtocol):
 
     @property
     def _rewards(self) -> Rewards:
-        return Rewards.of(self.rewards, self.sigma)
+        return Rewards.of(self.rewards, self.sigma, self.rate_at_most)
 
     @property
     def _paper(self) -> bool:
@@ -96,6 +97,14 @@ class Replicable(WithProtocol):
     def check_rewards(self, rewards: Rewards, means: Sequence[float] = ()) -> None:
         """Refuse rewards that the guarantee does not cover."""
         mine = self._rewards
+        if mine.rate_at_most is not None:
+            if rewards.kind != "bounded":
+                raise InvalidArgument("environment", rewards, f"{mine}, which the policy was built for")
+            for mean in means:
+                if mean > mine.rate_at_most:
+                    allowed = f"at most {mine.rate_at_most:g}, the rate_at_most that the policy was built for"
+                    raise InvalidArgument("means", mean, allowed)
+            return
         # the paper's algorithms have the same constants for [0, 1] and for Gaussian rewards, so either covers the other
         covered = mine.kind == "subgaussian" or rewards.kind != "subgaussian"
         if not covered or rewards.sigma > mine.sigma:
@@ -105,8 +114,13 @@ class Replicable(WithProtocol):
                 raise InvalidArgument("means", mean, f"at most {mine.reach:g} from 0 for a policy built for {mine}")
 
     def settings(self) -> Mapping[str, Plain]:
-        """Return what the user chose: constants, rewards and sigma."""
-        return {"constants": self.constants, "rewards": self._rewards.kind, "sigma": fraction(self.sigma)}
+        """Return what the user chose: constants, rewards and sigma; and the largest rate, where one was promised."""
+        known: dict[str, Plain] = {
+            "constants": self.constants,
+            "rewards": self._rewards.kind,
+            "sigma": fraction(self.sigma),
+        }
+        return known if self.rate_at_most is None else known | {"rate_at_most": str(written(self.rate_at_most))}
 
     @classmethod
     def _arguments(cls, protocol: Protocol, *more: str) -> dict[str, Any]:
@@ -122,6 +136,7 @@ class Replicable(WithProtocol):
             "constants": settings["constants"],
             "rewards": settings["rewards"],
             "sigma": from_fraction(settings["sigma"], "sigma"),
+            "rate_at_most": settings.get("rate_at_most"),  # absent where none was promised
         } | {key: settings[key] for key in more}
 
     def _facts(self) -> dict[str, object]:
@@ -134,16 +149,16 @@ class Replicable(WithProtocol):
             "rewards": str(self._rewards),
         }
 
-    def _warn_of_short_horizon(self, longer: Callable[[], int | None]) -> None:
-        """Say that nothing will be learnt, and from which horizon on something could be."""
+    def _warn_of_short_horizon(self, longer: Callable[[], int | None], missing: str = "") -> None:
+        """Say that nothing will be learnt, or what is `missing`, and from which horizon on that would be otherwise."""
         if _SILENT.get():
             return
         what = f"drop any of {self.arms} arms" if self.arms else "learn anything"
         shortest = longer()
         advice = "no horizon in range is long enough" if shortest is None else f"it must be at least {shortest}"
-        message = (
-            f"horizon {self.horizon} is too short for {self.name} to {what} at rho = "
-            f"{self.rho:g} with {self.constants} constants, so one arm is played for good with little or no evidence; "
-            f"{advice}"
+        nothing = (
+            f"to {what} at rho = {self.rho:g} with {self.constants} constants, so one arm is played for good with "
+            "little or no evidence"
         )
+        message = f"horizon {self.horizon} is too short for {self.name} {missing or nothing}; {advice}"
         warnings.warn(message, ShortHorizonWarning, stacklevel=4)

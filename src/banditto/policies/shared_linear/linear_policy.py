@@ -56,6 +56,7 @@ class LinearPolicy(Replicable):
     actions: Any
     centre: float | None = None
     arms: int = field(init=False, default=0, repr=False)  # 0 for infinite sets
+    rate_at_most: float | None = field(init=False, default=None, repr=False)  # a promise for arms without features
 
     needs_finite: ClassVar[bool] = True
 
@@ -99,6 +100,8 @@ class LinearPolicy(Replicable):
     @classmethod
     def _arguments(cls, protocol: Protocol, *more: str) -> dict[str, Any]:
         arguments = super()._arguments(protocol, "centre", "actions", *more)
+        if arguments.pop("rate_at_most") is not None:
+            raise InvalidArgument("protocol", "settings with 'rate_at_most'", f"what {cls.name} writes")
         actions = actions_from_plain(arguments["actions"])
         arms = len(actions) if isinstance(actions, FiniteActions) else 0
         if arguments.pop("arms") != arms:

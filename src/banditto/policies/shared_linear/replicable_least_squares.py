@@ -99,7 +99,7 @@ class ReplicableLeastSquares:
     accuracy: float = 0.01
 
     def __post_init__(self) -> None:
-        kind, sigma = Rewards.of(self.rewards, self.sigma)
+        kind, sigma, _ = Rewards.of(self.rewards, self.sigma)
         if self.rounding not in ("lattice", "grid"):
             raise InvalidArgument("rounding", self.rounding, "'lattice' or 'grid'")
         centre = usual_centre(Rewards(kind, sigma)) if self.centre is None else real(self.centre, "centre")

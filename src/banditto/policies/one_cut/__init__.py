@@ -1,0 +1,1 @@
+"""One batch and one shared cut, for a gap that the experimenter names."""

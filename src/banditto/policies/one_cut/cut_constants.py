@@ -1,0 +1,219 @@
+"""OneCut's constants on one problem: what decides, how it is written down, and what the proof gives for it.
+
+The proof is in docs/one-cut.md, where each symbol names its function here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from banditto.core.arrays import FloatArray
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import integer, precise
+from banditto.core.protocol import Plain, fraction, from_fraction
+from banditto.core.rewards import Rewards
+from banditto.policies.certified_elimination.overlap import SAFETY, Window, worst_sum
+from banditto.policies.shared import confidence
+
+Terms = list[tuple[str, Decimal, str]]
+
+PIECES = 16  # the window's cut is uniform within each of so many pieces, which are equally probable
+MOST_COMMITS = 4
+_LARGEST_RATIO = 11.0  # of an early cut's low to its width, up to which comparison_rounding covers rounded cuts
+
+
+class CutProblem(NamedTuple):
+    """What constants are chosen for; `control` says that there is one."""
+
+    arms: int
+    horizon: int
+    rho: float
+    rewards: Rewards
+    gap: float
+    control: bool
+
+
+class EarlyCommit(NamedTuple):
+    """So many pulls of each arm, and a commit to the leader if it leads by more than low + coin * width."""
+
+    pulls: int
+    low: float
+    width: float
+
+
+class CutSchedule(NamedTuple):
+    """The constants that decide.
+
+    `width` is the largest cut of the last batch; `knots` are the quantiles of the window's cut, in steps of 1/16, and
+    there are none for two arms, both of whom are always in the window.
+    """
+
+    early: tuple[EarlyCommit, ...]
+    pulls: int
+    width: float
+    knots: tuple[float, ...]
+
+    @property
+    def pulls_per_arm(self) -> int:
+        """Pulls of each arm until the last decision."""
+        return self.pulls + sum(commit.pulls for commit in self.early)
+
+    def to_plain(self) -> Mapping[str, Plain]:
+        """For a protocol: integers, and cuts as exact binary fractions."""
+        rows: list[Mapping[str, Plain]] = [
+            {"pulls": commit.pulls, "low": fraction(commit.low), "width": fraction(commit.width)}
+            for commit in self.early
+        ]
+        last: dict[str, Plain] = {"pulls": self.pulls, "width": fraction(self.width)}
+        return {"early": tuple(rows), **last, "knots": tuple(fraction(knot) for knot in self.knots)}
+
+    @classmethod
+    def from_plain(cls, content: Mapping[str, Any], arms: int, horizon: int) -> CutSchedule:
+        """Read what `to_plain` wrote."""
+        rows, knots = content.get("early"), content.get("knots")
+        if set(content) != {"early", "pulls", "width", "knots"} or not isinstance(rows, tuple):
+            raise InvalidArgument("resolved", list(content), "early, pulls, width and knots")
+        if len(rows) > MOST_COMMITS:
+            raise InvalidArgument("early", f"{len(rows)} of them", f"at most {MOST_COMMITS}")
+        if not isinstance(knots, tuple) or len(knots) != (PIECES + 1 if arms > 2 else 0):
+            raise InvalidArgument("knots", knots, f"{PIECES + 1} numbers, or none for two arms")
+        edges = tuple(from_fraction(knot, "knots") for knot in knots)
+        if any(low >= high for low, high in pairwise(edges)):
+            raise InvalidArgument("knots", edges, "numbers that increase")
+        width = from_fraction(content["width"], "width")
+        if not width > 0.0:
+            raise InvalidArgument("width", width, "a number above 0")
+        read = cls(
+            tuple(_commit_from_plain(row, horizon) for row in rows),
+            integer(content["pulls"], "pulls", 1, horizon),
+            width,
+            edges,
+        )
+        if arms * read.pulls_per_arm > horizon:
+            raise InvalidArgument("pulls", read.pulls_per_arm, f"at most {horizon // arms} for each arm")
+        return read
+
+
+def _commit_from_plain(row: Any, horizon: int) -> EarlyCommit:
+    if not isinstance(row, Mapping) or set(row) != {"pulls", "low", "width"}:
+        raise InvalidArgument("early", row, "tables with pulls, low and width")
+    low, width = from_fraction(row["low"], "low"), from_fraction(row["width"], "width")
+    if low < 0.0 or width <= 0.0:
+        raise InvalidArgument("early", (low, width), "cuts with low >= 0 and width > 0")
+    return EarlyCommit(integer(row["pulls"], "pulls", 1, horizon), low, width)
+
+
+# -- the theorem's quantities ------------------------------------------------------------------------------------------
+
+
+def turn(rewards: Rewards, pulls: int) -> float:
+    """V = sqrt(pi) s: how far the difference of two arms travels on a quarter turn, on average (Lemma 3)."""
+    return math.sqrt(math.pi * rewards.deviation**2 / pulls)
+
+
+def harmonic(arms: int) -> float:
+    """h = 1/3 + ... + 1/K: what arms beyond the top two weigh, by their ranks."""
+    return math.fsum(1.0 / rank for rank in range(3, arms + 1))
+
+
+def changes(arms: int, width: float, knots: FloatArray, control: bool) -> FloatArray:
+    """C: how often the choice changes, in units of V/w, at the worst placed arms (Theorem 1).
+
+    `knots` has axes (candidate, edge). Without a control every arm of rank r weighs (Q + (r-1) w p)/(r (r-1)), where
+    the window's cut lies beyond it with probability Q and has the density p; with one, every crossing counts.
+    """
+    densities = 1.0 / (PIECES * np.diff(knots, axis=-1))  # (candidate, piece)
+    if control:
+        return np.asarray(1.0 + width * densities.max(axis=-1) * (1.0 + harmonic(arms)))
+    beyond = 1.0 - np.arange(PIECES) / PIECES  # Q at the lower end of each piece, where it is largest
+    ranks = np.arange(3, arms + 1)
+    steepness = width * np.multiply.outer(densities, ranks - 1.0)  # (candidate, piece, rank)
+    worst = (beyond[:, np.newaxis] + steepness).max(axis=-2)
+    return np.asarray(0.5 + (worst / (ranks * (ranks - 1.0))).sum(axis=-1))
+
+
+def approximation(problem: CutProblem, pulls: int, width: float, knots: FloatArray) -> FloatArray:
+    """2 K W (f + w p h)/w: what rewards that are not normal add (Lemma 4); f and h grow by a control."""
+    distance = confidence.normal_distance(problem.rewards, pulls)
+    densest = 1.0 / (PIECES * np.diff(knots, axis=-1).min(axis=-1))
+    first, ranks = (1.0, 1.0) if problem.control else (1.0 - 1.0 / problem.arms, 0.0)
+    weight = first / width + densest * (harmonic(problem.arms) + ranks)
+    return np.asarray(2.0 * problem.arms * distance * weight)
+
+
+def last_batch(problem: CutProblem, pulls: int, width: float, knots: FloatArray) -> FloatArray:
+    """The bound on P(two executions choose differently after the last batch), for rows of knots."""
+    if problem.arms == 2:
+        factor = 1.0 if problem.control else 0.5
+        return np.asarray([factor * confidence.line_noise(problem.rewards, pulls) / width])
+    travel = turn(problem.rewards, pulls) / width
+    moved = travel * changes(problem.arms, width, knots, problem.control)
+    return np.asarray(moved + approximation(problem, pulls, width, knots))
+
+
+def with_commits(problem: CutProblem, early: tuple[EarlyCommit, ...], pulls: int, width: float, last: float) -> float:
+    """The largest sum over leads: early commits by their spiders, and the last batch, which far leads leave alone."""
+    if not early:
+        return last
+    windows = [Window(m, low, w, confidence.spider_noise(problem.arms, problem.rewards, m)) for m, low, w in early]
+    windows.append(Window(pulls, 0.0, width, last * width))
+    factors = (problem.arms, 3 * (problem.arms - 1))
+    widest = problem.rewards.widest_gap if problem.rewards.kind == "bounded" else math.inf
+    return worst_sum(windows, problem.rewards.sigma, factors, widest)
+
+
+def precision(problem: CutProblem, schedule: CutSchedule) -> float:
+    """What finite coins, rounded cuts and rounded totals add: a comparison for each cut and each arm in the window."""
+    reach = problem.rewards.reach
+    with precise():
+        total = confidence.comparison_rounding(reach, Decimal(schedule.width))
+        for commit in schedule.early:
+            total += confidence.comparison_rounding(reach, Decimal(commit.width))
+        if schedule.knots:
+            thinnest = min(high - low for low, high in pairwise(schedule.knots))
+            furthest = Decimal(schedule.knots[-1]) / Decimal(PIECES * thinnest)  # a rounded cut of the window
+            each = confidence.comparison_rounding(reach, Decimal(PIECES * thinnest)) + furthest * Decimal(2) ** -50
+            total += problem.arms * each
+        total += Decimal(problem.arms**2) * Decimal(2) ** -54  # two arms of the same rank
+        return float(total)
+
+
+def proved(schedule: CutSchedule) -> bool:
+    """Whether the window begins where the cut ends, so that the top two are in it, and early cuts can be rounded."""
+    if schedule.knots and schedule.knots[0] < schedule.width:
+        return False
+    return all(commit.low <= _LARGEST_RATIO * commit.width for commit in schedule.early)
+
+
+def terms(problem: CutProblem, schedule: CutSchedule) -> Terms:
+    """The theorem's right side for a schedule that `proved` accepts, term by term."""
+    arms, pulls, width = problem.arms, schedule.pulls, schedule.width
+    knots = np.asarray([schedule.knots])
+    rounding = ("finite precision", Decimal(precision(problem, schedule)), "coins, cuts and totals as floats")
+    if arms == 2:
+        last = float(last_batch(problem, pulls, width, knots)[0]) * SAFETY
+        half = "E/w" if problem.control else "E/(2w)"
+        found = [("cut", Decimal(last), f"{half}: the cut lies between the two executions' leads, m = {pulls}")]
+    else:
+        travel = turn(problem.rewards, pulls) / width * SAFETY
+        alone = 1.0 if problem.control else 1.0 - 1.0 / arms
+        guard = float(changes(arms, width, knots, problem.control)[0]) - alone
+        normal = float(approximation(problem, pulls, width, knots)[0]) * SAFETY
+        last = travel * (alone + guard) + normal
+        share = "V/w" if problem.control else "(1 - 1/K) V/w"
+        found = [
+            ("cut", Decimal(travel * alone), f"{share}: the lead crosses the cut, m = {pulls}"),
+            ("window", Decimal(travel * guard), "(V/w) (C - the cut's share): arms cross the window's cut"),
+            ("normal approximation", Decimal(normal), "2 K W (f/w + p h), W = 1/m: rewards are not normal"),
+        ]
+    if schedule.early:
+        more = max(0.0, with_commits(problem, schedule.early, pulls, width, last) - last)
+        statement = "max over leads of all batches' sum, less the last one's: tails of cuts for larger gaps"
+        found.append(("early commits", Decimal(more), statement))
+    return [*found, rounding]

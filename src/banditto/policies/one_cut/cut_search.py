@@ -1,0 +1,214 @@
+"""The smallest batch whose cut is replicable and right at the named gap, and the early commits that pay."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from banditto.core.arrays import FloatArray
+from banditto.core.horizons import LONGEST_HORIZON
+from banditto.policies.certified_elimination.ladder_search import WindowShape
+from banditto.policies.certified_elimination.named_gap import commit_probability
+from banditto.policies.one_cut import cut_constants
+from banditto.policies.one_cut.cut_constants import PIECES, CutProblem, CutSchedule, EarlyCommit
+from banditto.policies.shared import confidence
+
+_ROOM = 1.0 - 1e-3  # of rho for the last batch; the rest is for the tails of early commits and for rounding
+_SLOPES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)  # of the window cut's density, as exponents
+_GUARD = 0.6  # arms so many standard deviations behind are kept out, unless the gap itself is that large
+_GAPS_BEHIND = 6.0  # and so many gaps behind
+_FEWEST_GAPS = 2.5
+_STRAY = 2.0 * math.sqrt(math.log(100.0))  # by how much of sigma/sqrt(m) a difference strays in 1% of batches
+_EARLIER = (256, 16)  # how much smaller early batches are
+_LEAST_POWER = 0.95
+
+
+class Found(NamedTuple):
+    """The last batch: its pulls, the narrowest cut that is proved, and its window."""
+
+    pulls: int
+    width: float
+    knots: tuple[float, ...]
+    bound: float
+
+
+def kept_out(problem: CutProblem) -> float:
+    """How far behind the leader an arm must be, so that it is played after the batch with probability 1% at most."""
+    gap = problem.gap
+    return max(min(_GUARD * problem.rewards.deviation, _GAPS_BEHIND * gap), _FEWEST_GAPS * gap)
+
+
+def resolve(problem: CutProblem, power: float | None) -> tuple[CutSchedule, int]:
+    """The schedule, and the pulls of each arm that the power would need, which are more if the horizon is too short.
+
+    Without a power it is the batch with the least predicted regret at the named gap, right with 0.95 at the least.
+    """
+    needed = fewest_pulls(problem, _LEAST_POWER if power is None else power)
+    fitting = problem.horizon // problem.arms
+    if needed > fitting:
+        found = narrowest(problem, max(1, fitting // 2))  # so that something is left to play
+        return CutSchedule((), found.pulls, found.width, found.knots), needed
+    if power is None:
+        needed = _least_regret(problem, needed)
+    found = narrowest(problem, needed)
+    early = _commits(problem, found)
+    schedule = CutSchedule(early, found.pulls, found.width, found.knots)
+    return schedule, schedule.pulls_per_arm
+
+
+def right(problem: CutProblem, pulls: int, width: float) -> float:
+    """P(the best arm is played) after a batch, if it leads all others by the named gap; for normal means.
+
+    It leads by more than the cut, or else the default is one of K arms that are all in the window.
+    """
+    root = math.sqrt(pulls)
+    shape = WindowShape(0.0, width * root)
+    leads = commit_probability(problem.gap * root, problem.arms, shape, problem.rewards.deviation)
+    return leads if problem.control else leads + (1.0 - leads) / problem.arms
+
+
+@lru_cache(maxsize=512)
+def fewest_pulls(problem: CutProblem, power: float) -> int:
+    """m: the smallest batch that is right at the named gap with this probability; at most what any horizon has."""
+
+    def enough(pulls: int) -> bool:
+        return right(problem, pulls, narrowest(problem, pulls).width) >= power
+
+    most = LONGEST_HORIZON // problem.arms
+    high = max(1, math.ceil((problem.rewards.deviation / problem.gap) ** 2))
+    while high < most and not enough(high):
+        high = min(most, high * 4)
+    low = max(1, high // 4)
+    while low < high:
+        middle = (low + high) // 2
+        if enough(middle):
+            high = middle
+        elif high - low > 1 << 12 and (high - low) * 10**5 < high:  # a hundred-thousandth more is near enough
+            break
+        else:
+            low = middle + 1
+    return high
+
+
+@lru_cache(maxsize=4096)
+def narrowest(problem: CutProblem, pulls: int) -> Found:
+    """The narrowest cut of a batch for which the proof gives what rho leaves the last batch."""
+    room = problem.rho * _ROOM
+    low = cut_constants.last_batch(problem, pulls, 1.0, _knots(problem, pulls, 1.0)).min() / room / 8.0
+    high = low
+    while _bound(problem, pulls, high) > room:
+        low, high = high, high * 1.25
+    for _ in range(40):
+        middle = math.sqrt(low * high)
+        if _bound(problem, pulls, middle) > room:
+            low = middle
+        else:
+            high = middle
+        if high <= low * (1.0 + 1e-7):
+            break
+    width = snapped(high)
+    while (bound := _bound(problem, pulls, width)) > room:  # a rounded width has other knots
+        width = snapped(width * (1.0 + 2.0**-30))
+    if problem.arms == 2:
+        return Found(pulls, width, (), bound)
+    knots = _knots(problem, pulls, width)
+    best = int(np.argmin(cut_constants.last_batch(problem, pulls, width, knots)))
+    return Found(pulls, width, tuple(float(knot) for knot in knots[best]), bound)
+
+
+def _bound(problem: CutProblem, pulls: int, width: float) -> float:
+    return float(cut_constants.last_batch(problem, pulls, width, _knots(problem, pulls, width)).min())
+
+
+def _knots(problem: CutProblem, pulls: int, width: float) -> FloatArray:
+    """Candidates for the window's cut, (candidate, edge): from the largest cut to where arms must be kept out.
+
+    Densities rise exponentially: an arm near the window's beginning is mostly inside and makes the default longer to
+    agree on, so that it may cost less to cross there.
+    """
+    if problem.arms == 2:
+        return np.empty((1, 0))
+    stray = _STRAY * problem.rewards.sigma / math.sqrt(pulls)
+    far = max(kept_out(problem) - stray, 2.0 * width)
+    slopes = np.asarray(_SLOPES[:1] if problem.control else _SLOPES)[:, np.newaxis]
+    steps = np.arange(PIECES + 1) / PIECES
+    with np.errstate(divide="ignore", invalid="ignore"):
+        curved = np.where(slopes > 0.0, np.log1p(steps * np.expm1(slopes)) / slopes, steps)
+    edges = snapped_all(width + (far - width) * curved)
+    edges[:, 0] = width  # which has no more digits
+    return edges
+
+
+def _least_regret(problem: CutProblem, fewest: int) -> int:
+    """The batch with the least predicted regret where all other arms are worse by the named gap."""
+
+    def regret(pulls: int) -> float:
+        wrong = 1.0 - right(problem, pulls, narrowest(problem, pulls).width)
+        return (problem.arms - 1) * pulls + wrong * (problem.horizon - problem.arms * pulls)
+
+    sizes = [int(fewest * 1.04**step) for step in range(72)]
+    return min((m for m in sizes if problem.arms * m <= problem.horizon), key=regret)
+
+
+# -- early commits -----------------------------------------------------------------------------------------------------
+
+
+def _commits(problem: CutProblem, last: Found) -> tuple[EarlyCommit, ...]:
+    """Commits in much smaller batches, where they save more pulls at large gaps than they cost at small ones."""
+    found: tuple[EarlyCommit, ...] = ()
+    for part in sorted(_EARLIER):
+        pulls = last.pulls // part
+        spent = last.pulls + pulls + sum(commit.pulls for commit in found)
+        if pulls < 16 or problem.arms * spent > problem.horizon:
+            continue
+        commit = _commit(problem, pulls, found, last)
+        if commit is not None and _until(problem, (commit, *found), last) < _until(problem, found, last):
+            found = (commit, *found)
+    return found
+
+
+def _commit(problem: CutProblem, pulls: int, later: tuple[EarlyCommit, ...], last: Found) -> EarlyCommit | None:
+    """An early commit whose window begins as low as the proof allows; None where no gap is so large."""
+    room = problem.rho * (1.0 - 1e-6)
+    noise = confidence.spider_noise(problem.arms, problem.rewards, pulls)
+    width = snapped(noise / (problem.rho * (1.0 - 0.01)))
+    step = problem.rewards.sigma / math.sqrt(pulls)
+    low = max(last.width, 4.0 * step)  # worse arms hardly ever lead by so much
+    widest = problem.rewards.widest_gap if problem.rewards.kind == "bounded" else math.inf
+    while low + width < widest and low <= 11.0 * width:
+        commit = EarlyCommit(pulls, snapped(low), width)
+        if cut_constants.with_commits(problem, (commit, *later), last.pulls, last.width, last.bound) <= room:
+            return commit
+        low += 0.5 * step
+    return None
+
+
+def _until(problem: CutProblem, early: tuple[EarlyCommit, ...], last: Found) -> float:
+    """Pulls of an arm until the decision, averaged over leads from the gap to the widest, evenly in logarithms."""
+    bounded = problem.rewards.kind == "bounded"
+    widest = problem.rewards.widest_gap if bounded else max(64.0 * problem.gap, 4.0 * problem.rewards.sigma)
+    total, leads = 0.0, np.geomspace(problem.gap, max(widest, problem.gap), 24)
+    for lead in leads:
+        going = 1.0
+        for pulls, low, width in early:
+            root = math.sqrt(pulls)
+            total += going * pulls
+            shape = WindowShape(low * root, width * root)
+            going *= 1.0 - commit_probability(float(lead) * root, problem.arms, shape, problem.rewards.deviation)
+        total += going * last.pulls
+    return total / len(leads)
+
+
+def snapped(value: float) -> float:
+    """The next number of 32 binary digits: the last bits of a logarithm may differ between machines, this does not."""
+    part, exponent = math.frexp(value)
+    return math.ldexp(math.ceil(math.ldexp(part, 32)), exponent - 32)
+
+
+def snapped_all(values: FloatArray) -> FloatArray:
+    """`snapped` of each entry."""
+    parts, exponents = np.frexp(values)
+    return np.asarray(np.ldexp(np.ceil(np.ldexp(parts, 32)), exponents - 32))
