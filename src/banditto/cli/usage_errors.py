@@ -11,11 +11,14 @@ from typing import Any, get_type_hints
 import typer
 
 from banditto.cli.parameters import StandsFor
-from banditto.core.errors import InvalidArgument, masked
+from banditto.core.errors import InvalidArgument, NoPlan, masked
+from banditto.core.text import text_table
 
 
 def print_error(error: Exception, given: Sequence[str], verb: Any = None) -> None:
     """Print one line on stderr, or with `--json` one object: code, argument, given, allowed, message.
+
+    A plan that cannot be had is followed by a short table of those that can, or has them as `offers`.
 
     `given` are the words of the command line, `verb` is the command that they begin with, if there is one.
     """
@@ -35,10 +38,16 @@ def print_error(error: Exception, given: Sequence[str], verb: Any = None) -> Non
         return  # the help has been printed instead
     if "--json" in given:
         code = getattr(error, "code", "usage")
-        fields = {"code": code, "argument": argument, "given": value, "allowed": allowed, "message": message}
+        fields: dict[str, Any] = {"code": code, "argument": argument, "given": value, "allowed": allowed}
+        fields["message"] = message
+        if isinstance(error, NoPlan):
+            fields["offers"] = [offer._asdict() for offer in error.offers]
         sys.stderr.write(json.dumps(fields) + "\n")
     else:
         sys.stderr.write(f"banditto: error: {message}\n")
+        if isinstance(error, NoPlan) and error.offers:
+            rows = [(f"{offer.rho:.3g}", f"{offer.gap:.3g}", f"{offer.horizon:,}") for offer in error.offers]
+            sys.stderr.write(f"What can be had:\n{text_table(('rho', 'gap', 'horizon'), rows)}\n")
 
 
 def option_name(argument: str, given: Sequence[str], verb: Any) -> str:

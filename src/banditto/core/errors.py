@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
 
 _PASSWORD = re.compile(r"(:/+)[^/@]*:.*(?=@)|(password=)[^&#]*")  # of a store, which is nobody's business
 Trouble = Literal["empty", "unbounded", "undecided"]  # of a polytope
@@ -49,7 +50,7 @@ class InvalidArgument(BandittoError, ValueError):
         self.allowed = allowed
         super().__init__(f"{argument}: got {self.given}, allowed: {allowed}")
 
-    def __reduce__(self) -> tuple[type[InvalidArgument], tuple[str, Shown, str]]:
+    def __reduce__(self) -> tuple[type[InvalidArgument], tuple[Any, ...]]:
         # exceptions are rebuilt from `args` by default, which here is the finished line
         return InvalidArgument, (self.argument, Shown(self.given), self.allowed)
 
@@ -99,6 +100,37 @@ class NoStore(InvalidArgument):
         >>> print(NoStore("store", "sqlite:///trial.db", "a file that exists"))
         store: got sqlite:///trial.db, allowed: a file that exists
     """
+
+
+class Offer(NamedTuple):
+    """Numbers of a plan that could be had."""
+
+    rho: float
+    gap: float
+    horizon: int
+
+
+class NoPlan(InvalidArgument):
+    """No plan keeps what was asked for; `offers` are some that could be had instead.
+
+    Args:
+        argument: The argument that is too small or too large.
+        given: What was given for it.
+        allowed: What would do, in words.
+        offers: rho, gap and horizon of plans that there are. Default: none were found.
+
+    Examples:
+        >>> error = NoPlan("horizon", 10_000, "at least 101,400", [Offer(0.1, 0.05, 101_400)])
+        >>> error.offers[0].horizon
+        101400
+    """
+
+    def __init__(self, argument: str, given: object, allowed: str, offers: Sequence[Offer] = ()) -> None:
+        super().__init__(argument, given, allowed)
+        self.offers = tuple(offers)
+
+    def __reduce__(self) -> tuple[type[InvalidArgument], tuple[Any, ...]]:
+        return NoPlan, (self.argument, Shown(self.given), self.allowed, self.offers)
 
 
 class LogError(BandittoError):

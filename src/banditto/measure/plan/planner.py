@@ -12,9 +12,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from banditto.core.errors import BandittoError, InvalidArgument
+from banditto.core.errors import BandittoError, InvalidArgument, NoPlan, Offer
 from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
-from banditto.measure.plan.questions import Question
+from banditto.measure.plan.questions import ONE_CUT, Question
 from banditto.measure.plan.rehearsal import Rehearsal, rehearse
 from banditto.numbers.intervals import lower_limit
 from banditto.policies.policy import Policy
@@ -85,6 +85,7 @@ COARSE = 1.01  # what is good enough on the way to an answer
 _DOUBT = 1e-3  # that a promise which a rehearsal kept does not hold
 NARROWEST = 1e-6  # gap, of the widest
 _GAP_STEP, _NEAR = 1.08, 1.03
+_OFFERED = (0.1, 0.3)  # rhos for which a refusal says what can be had
 
 Progress = Callable[[str], None]
 
@@ -267,27 +268,43 @@ class Planner:
     # -- what would be possible ------------------------------------------------------------------------------------
 
     def _no_horizon(self, gap: float, rho: float) -> BandittoError:
-        offers = []
+        found = []
         if (narrowest := self.gap(rho, LONGEST_HORIZON)) is not None:
-            offers.append(f"a gap of at least {offered(narrowest)}")
+            found.append(f"a gap of at least {offered(narrowest)}")
         if (least := self.rho(gap, LONGEST_HORIZON)) is not None:
-            offers.append(f"rho of at least {offered(least)}")
-        return self._refusal("gap", f"{gap:g} with rho = {rho:g}, for which no horizon is long enough", offers)
+            found.append(f"rho of at least {offered(least)}")
+        given = f"{gap:g} with rho = {rho:g}, for which no horizon is long enough"
+        return self._refusal("gap", given, found, self._offers(gap, rho, LONGEST_HORIZON))
 
     def _too_short(self, horizon: int, gap: float | None = None, rho: float | None = None) -> BandittoError:
-        offers = []
+        found = []
         lead, share = gap or self.widest, rho or self._generous_rho
         if (shortest := self.horizon(lead, share)) is not None:
-            offers.append(f"at least {shortest:,} (gap {lead:.3g}, rho {share:.3g})")
+            found.append(f"at least {shortest:,} (gap {lead:.3g}, rho {share:.3g})")
         if gap is not None and (narrowest := self.gap(share, horizon)) is not None:
-            offers.append(f"a gap of at least {offered(narrowest)} (rho {share:.3g})")
+            found.append(f"a gap of at least {offered(narrowest)} (rho {share:.3g})")
         if rho is not None and (least := self.rho(lead, horizon)) is not None:
-            offers.append(f"rho of at least {offered(least)} (gap {lead:.3g})")
+            found.append(f"rho of at least {offered(least)} (gap {lead:.3g})")
         what = f"a gap of {gap:g}, whatever rho is" if gap is not None else "any gap"
-        return self._refusal("horizon", f"{horizon:,}, too short for {what}", offers)
+        given = f"{horizon:,}, too short for {what}"
+        return self._refusal("horizon", given, found, self._offers(gap, rho, horizon))
 
-    def _refusal(self, argument: str, given: str, offers: list[str]) -> BandittoError:
-        return InvalidArgument(argument, given, "; or ".join(offers) or f"another policy than {self.question.policy}")
+    def _offers(self, gap: float | None, rho: float | None, horizon: int) -> list[Offer]:
+        """List plans near what was asked for: a few rhos with the gap and their horizons, or with the horizon."""
+        found: list[Offer] = []
+        for share in sorted({rho or _OFFERED[0], *_OFFERED}):
+            self.tell(f"what can be had with rho = {share:g}")
+            length = None if gap is None else self.horizon(gap, share)
+            if gap is not None and length is not None:
+                found.append(Offer(share, gap, length))
+            narrowest = self.gap(share, horizon)
+            if narrowest is not None:
+                found.append(Offer(share, float(offered(narrowest)), horizon))
+        return found
+
+    def _refusal(self, argument: str, given: str, found: list[str], offers: list[Offer]) -> BandittoError:
+        allowed = "; or ".join(found) or f"another policy than {self.question.policy}"
+        return NoPlan(argument, given, allowed, offers)
 
 
 def _digits(value: float) -> float:
@@ -316,5 +333,7 @@ def effort_for(question: Question) -> PlanEffort:
             if blank.means
             else PlanEffort(max(192, fewest // 10), 2.0, 1.02)
         )
+    if question.policy == ONE_CUT:  # two batches and no search
+        return PlanEffort(max(min(65_536, 1_600_000 // len(blank.means)), fewest), 1.15, FINEST)
     usual = min(8192, max(2048, 400_000 // len(blank.means)))
     return PlanEffort(max(usual, fewest), 1.15, FINEST)

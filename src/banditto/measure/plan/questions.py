@@ -1,8 +1,9 @@
 """What a plan is about: a policy, a kind of problem, and the instance on which its promises are made.
 
 The instance of a plan is the least favourable one in which the best arm leads every other by `gap`: all others are
-exactly `gap` worse. Rewards in [0, 1] are Bernoulli with means around 1/2, where their variance is largest, and the
-best arm is the last one, so that nothing is won by playing the first.
+exactly `gap` worse. Rewards in [0, 1] are Bernoulli with means around 1/2, where their variance is largest; where rates
+are promised to be low, the best arm has the largest one; with a baseline, that is the others' rate. The best arm is the
+last one, so that nothing is won by playing the first.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from banditto import policies
 from banditto.core.errors import InvalidArgument
 from banditto.core.horizons import LONGEST_HORIZON
 from banditto.core.registry import Entry
+from banditto.core.rewards import Rewards
 from banditto.measure.attack.linear_spaces import LinearSpace
 from banditto.policies.certified_elimination.ladder_search import LadderProblem
 from banditto.policies.certified_elimination.named_gap import Aim, best_aim
@@ -34,6 +36,8 @@ from banditto.problems.environment import Environment, LinearEnvironment
 
 AIMED = "certified-elimination"  # its constants are made for the plan
 AIMED_LINEAR = "certified-linear"
+ONE_CUT = "one-cut"
+_MARGIN = 0.06  # of the probability that is left: what is aimed at is a little more than what is promised
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +50,8 @@ class Question:
     environment: str
     resolve: float
     by: float
+    rate_at_most: float | None = None
+    baseline: float | None = None
 
     @property
     def entry(self) -> Entry:
@@ -62,16 +68,23 @@ class Question:
         blank = self.blank()
         if isinstance(blank, LinearEnvironment):
             return self._space(blank).widest_lead()
-        return 0.98 if blank.rewards.kind == "bounded" else 20.0 * blank.rewards.sigma
+        if blank.rewards.kind != "bounded":
+            return 20.0 * blank.rewards.sigma
+        highest = 0.98 if self.rate_at_most is None else self.rate_at_most
+        return highest if self.baseline is None else highest - self.baseline
 
     def instance(self, gap: float) -> Environment:
         """Make the environment in which the best arm leads all others by exactly `gap`, or by at least that."""
         blank = self.blank()
         if isinstance(blank, LinearEnvironment):
             return self._space(blank).leading_by(gap)
-        middle = 0.5 if blank.rewards.kind == "bounded" else 0.0
-        arms = len(blank.means)
-        return build_environment(self.environment, [middle - gap / 2.0] * (arms - 1) + [middle + gap / 2.0])
+        worse = (0.5 if blank.rewards.kind == "bounded" else 0.0) - gap / 2.0
+        if self.baseline is not None:
+            worse = self.baseline
+        elif self.rate_at_most is not None:
+            worse = min(worse, max(0.0, self.rate_at_most - gap))
+        best = worse + gap if self.rate_at_most is None else min(worse + gap, self.rate_at_most)
+        return build_environment(self.environment, [worse] * (len(blank.means) - 1) + [best])
 
     def _space(self, blank: LinearEnvironment) -> LinearSpace:
         return LinearSpace(blank.actions, blank.rewards, usual_centre(blank.rewards), ())
@@ -99,26 +112,36 @@ class Question:
                 aim = Aim(gap, self.resolve, self.by)
                 kind, (rewards, sigma, _) = load_class(policies.REGISTRY[AIMED]), blank.rewards
                 known = {"arms": len(blank.means), "horizon": horizon, "rho": rho, "rewards": rewards, "sigma": sigma}
-                aimed: Policy[Any] = kind.planned(aim, **known)
+                aimed: Policy[Any] = kind.planned(aim, **known, rate_at_most=self.rate_at_most)
                 return aimed
-            arms, lead = len(blank.means), gap if takes_option(spec, "gap") else None
-            return build_policy(spec, arms=arms, horizon=horizon, rho=rho, environment=blank, gap=lead)
+            given = {"gap": gap, "power": self._aimed_power, "rate_at_most": self.rate_at_most}
+            options = {name: value if takes_option(spec, name) else None for name, value in given.items()}
+            return build_policy(spec, arms=len(blank.means), horizon=horizon, rho=rho, environment=blank, **options)
+
+    @property
+    def _aimed_power(self) -> float:
+        """What OneCut is aimed at; rehearsals must leave little doubt that the promise is kept."""
+        return max(0.51, float(f"{self.resolve + _MARGIN * (1.0 - self.resolve):.6g}"))
 
     def likely_horizon(self, gap: float, rho: float) -> float | None:
         """Estimate the shortest horizon, where constants are aimed and say what they will spend; None elsewhere."""
+        if self.policy == ONE_CUT:
+            longest: Any = self.made(gap=gap, rho=rho, horizon=LONGEST_HORIZON)
+            return min(longest.arms * longest.pulls_per_arm / self.by + 1.0, LONGEST_HORIZON)
         if self.policy != AIMED:
             return None
         length = 1e6
         for _ in range(3):  # it depends on itself through logarithms alone
             blank = self.blank()
-            problem = LadderProblem(len(blank.means), math.ceil(length), rho, blank.rewards, gap)
+            rewards = Rewards.of(*blank.rewards[:2], self.rate_at_most)
+            problem = LadderProblem(len(blank.means), math.ceil(length), rho, rewards, gap)
             length = min(best_aim(problem, Aim(gap, self.resolve, self.by)).spending / self.by, LONGEST_HORIZON)
         return length
 
     @property
     def promised(self) -> bool:
         """Whether the policy relies on the gap."""
-        return "gap" in self.entry.options
+        return "gap" in self.entry.options and self.policy != ONE_CUT
 
     @property
     def papers(self) -> str:

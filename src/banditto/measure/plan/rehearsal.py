@@ -29,8 +29,11 @@ class Rehearsal(NamedTuple):
     horizon: int
 
     def resolved(self, share: float) -> float:
-        """Return the share of executions that dropped all those arms before this share of the horizon was spent."""
-        return float(np.mean(self.decided <= share * self.horizon))
+        """Return the share of executions that dropped all those arms before this share of the horizon was spent.
+
+        The last pull must show it: whoever pulls such an arm to the very end has not dropped it.
+        """
+        return float(np.mean(self.decided <= min(share * self.horizon, self.horizon - 1)))
 
 
 def rehearse(policy: BatchedPolicy[Any], environment: Environment, gap: float, executions: int, seed: int) -> Rehearsal:
