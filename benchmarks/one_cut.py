@@ -55,9 +55,8 @@ def three_points(arm: int, mean: float) -> tuple[Sequence[float], Sequence[float
 
 
 def skewed(arm: int, mean: float) -> tuple[Sequence[float], Sequence[float]]:
-    """A rare 1, else a value below the mean."""
-    rare = 0.05
-    return ((mean - rare) / (1.0 - rare), 1.0), (1.0 - rare, rare)
+    """0 or 1, all means lower by 0.4: the best arm pays in a fifth of its pulls."""
+    return coins(arm, max(mean - 0.4, 0.01))
 
 
 def mixed(arm: int, mean: float) -> tuple[Sequence[float], Sequence[float]]:
@@ -114,7 +113,8 @@ def attacked(
 
     def different(behind: list[float], count: int, seed: int) -> int:
         rows: list[Any] = [LAWS[law](arm, max(TOP - far, 0.06)) for arm, far in enumerate(behind)]
-        world = bd.Bernoulli([probabilities[1] for _, probabilities in rows]) if law == "coins" else bd.Discrete(rows)
+        binary = all(values == (0.0, 1.0) for values, _ in rows)
+        world = bd.Bernoulli([probabilities[1] for _, probabilities in rows]) if binary else bd.Discrete(rows)
         return bd.certify(policy, world, pairs=count, seed=seed).mismatches
 
     tried = {name: different(behind, pilot, 1) for name, behind in placements(policy)}

@@ -6,6 +6,8 @@ import pytest
 
 from benchmarks import one_cut
 
+pytestmark = pytest.mark.long
+
 GRID = [
     *((arms, rho, law, None) for arms, rho in ((2, 0.1), (5, 0.5), (20, 0.1)) for law in one_cut.LAWS),
     (10, 0.01, "coins", None),
