@@ -138,7 +138,9 @@ def main(quick: bool = False) -> None:
         own, other = regrets(arms, gap, horizon, 200 if quick else 10_000)
         what = f"(r) regret, CertifiedElimination over OneCut: K = {arms}, gap {gap:g}, T = {horizon:.0e}"
         line(what, f"{other / own:.2f} ({own:,.0f})", f"{least:g} at least", other / own >= least)
-    grid = [(arms, rho, law, None) for arms in ARMS for rho in RHOS for law in LAWS]
+    grid: list[tuple[int, float, str, int | None]] = [
+        (arms, rho, law, None) for arms in ARMS for rho in RHOS for law in LAWS
+    ]
     grid += [(arms, 0.1, "coins", 0) for arms in ARMS]
     if quick:
         grid = [(3, 0.3, "three points", None)]

@@ -127,7 +127,7 @@ class Question:
         """Estimate the shortest horizon, where constants are aimed and say what they will spend; None elsewhere."""
         if self.policy == ONE_CUT:
             longest: Any = self.made(gap=gap, rho=rho, horizon=LONGEST_HORIZON)
-            return min(longest.arms * longest.pulls_per_arm / self.by + 1.0, LONGEST_HORIZON)
+            return float(min(longest.arms * longest.pulls_per_arm / self.by + 1.0, LONGEST_HORIZON))
         if self.policy != AIMED:
             return None
         length = 1e6
