@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from banditto.measure.calibrate import Calibration, calibrate
     from banditto.measure.certificate import Certificate
     from banditto.measure.certify import certify
-    from banditto.measure.compare import Comparison, compare
+    from banditto.measure.compare import compare
+    from banditto.measure.comparison import Comparison
     from banditto.measure.plan import TrialPlan, plan
     from banditto.measure.replay import Replay, replay
     from banditto.paper import Reproduction, reproduce
@@ -67,7 +68,7 @@ _PLACES = {
     "Calibration": "banditto.measure.calibrate",
     "Certificate": "banditto.measure.certificate",
     "Coins": "banditto.chance.coins",
-    "Comparison": "banditto.measure.compare",
+    "Comparison": "banditto.measure.comparison",
     "ConflictError": "banditto.core.errors",
     "ContractError": "banditto.core.errors",
     "Design": "banditto.geometry.design",

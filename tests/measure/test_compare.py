@@ -15,7 +15,7 @@ import banditto as bd
 from banditto.core.errors import InvalidArgument, MissingExtra
 from banditto.engine.player import player_of, run_of
 from banditto.engine.watching import regret_curve
-from banditto.measure.compare import HEADER, power_of_ten
+from banditto.measure.comparison import HEADER, power_of_ten
 from banditto.measure.study_file import PolicyLine, StudyFile
 
 WORLD = bd.Bernoulli([0.3, 0.9, 0.6])

@@ -19,7 +19,7 @@ from matplotlib.image import imread
 
 import banditto as bd
 from banditto.core.provenance import provenance
-from banditto.measure.compare import Comparison
+from banditto.measure.comparison import Comparison
 from banditto.measure.study_file import StudyFile
 from banditto.report.comparison_report import drawn_files, raw_files
 from banditto.report.figures import divergence_figure, guarantee_figure

@@ -25,7 +25,8 @@ from banditto.core.provenance import provenance
 
 if TYPE_CHECKING:
     from banditto.cli.documents import ComparisonDocument
-    from banditto.measure.compare import CompareProgress, Comparison
+    from banditto.measure.compare import CompareProgress
+    from banditto.measure.comparison import Comparison
     from banditto.measure.study_file import StudyFile
 
 # every file that a report may have: what is in the way is found before the work, and what is stale goes after it
@@ -122,6 +123,7 @@ def compare(
         print_warnings(warnings)
     from banditto.measure import compare as comparing
     from banditto.measure.certify import DEFAULT_PAIRS
+    from banditto.measure.comparison import explained
 
     target = parameters.folder(out)
     drawn = True
@@ -165,7 +167,7 @@ def compare(
         sys.stdout.write(comparison.table() + "\n")
         if isinstance(built.environment, Resampled):
             sys.stdout.write(f"\n{built.environment.table()}\n")
-        if note := comparing.explained(comparison).strip():
+        if note := explained(comparison).strip():
             sys.stdout.write(f"\n{note}\n")
     if target is not None and not quiet and not as_json:
         sys.stderr.write(f"banditto: wrote {target / ('report.html' if drawn else 'results.json')}\n")

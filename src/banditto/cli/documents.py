@@ -20,7 +20,7 @@ from banditto.live.verify import VerificationContent
 from banditto.measure.attack.attacking import AttackContent
 from banditto.measure.calibrate import CalibrationContent
 from banditto.measure.certificate import CertificateContent
-from banditto.measure.compare import ComparisonContent
+from banditto.measure.comparison import ComparisonContent
 from banditto.measure.plan.trial_plan import PlanContent
 from banditto.measure.replay import ReplayContent
 from banditto.paper.running import ReproductionContent

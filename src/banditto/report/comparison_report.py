@@ -14,7 +14,8 @@ from matplotlib.figure import Figure
 
 from banditto.core.text import short
 from banditto.measure.certify import DEFAULT_PAIRS
-from banditto.measure.compare import HEADER, CompareProgress, Comparison, cells, explained, power_of_ten
+from banditto.measure.compare import CompareProgress
+from banditto.measure.comparison import HEADER, Comparison, cells, explained, power_of_ten
 from banditto.measure.study_file import StudyFile
 from banditto.problems.environment import LinearEnvironment
 from banditto.problems.environments.resampled import Resampled

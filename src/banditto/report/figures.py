@@ -19,7 +19,7 @@ from banditto.core.errors import InvalidArgument
 from banditto.core.text import short
 from banditto.geometry.actions.sets import ActionSet
 from banditto.geometry.design.design_result import Design
-from banditto.measure.compare import Comparison, Entrant
+from banditto.measure.comparison import Comparison, Entrant
 from banditto.measure.plan.trial_plan import CurvePoint
 from banditto.problems.environment import LinearEnvironment
 from banditto.report.style import (
