@@ -35,12 +35,15 @@ FILES = {
 MEANS = ("--means", "0.9,0.8,0.7", "--horizon", "1e8", "--rho", "0.1", "--seed", "11")
 SHORT = ("--means", "0.6,0.4", "--horizon", "1e4", "--rho", "0.3", "--pairs", "40")
 LINEAR = ("--theta", "0.5,0.3", "--horizon", "1e6", "--rho", "0.2", "--pairs", "8")
+COIN = ("--means", "0.5,0.52", "--horizon", "1e4", "--rho", "0.1", "--pairs", "200")
 COMPARED = ("--horizon", "1e6", "--rho", "0.2", "--rounds", "1e4", "--pairs", "20")
 LIVE = ("--horizon", "2000", "--rho", "0.3", "--seed", "7", "--pairs", "2")
 ATTACK = ("--horizon", "1e6", "--rho", "0.1", "--pairs-budget", "1000")
 COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
     "certificate": {
         "pass": ("certify", "random-threshold", *MEANS, "--pairs", "100"),
+        "consistent": ("certify", "random-threshold", *MEANS, "--pairs", "6"),
+        "coin": ("certify", "certified-elimination", *COIN),
         "inconclusive": ("certify", "random-threshold", *MEANS, "--pairs", "5"),
         "one-pair": ("certify", "random-threshold", *MEANS, "--pairs", "1"),
         "baseline": ("certify", "ucb1", *SHORT),
@@ -69,6 +72,7 @@ COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
             *("--policies", "random-threshold,explore-then-commit,ucb1"),
         ),
         "study": ("compare", "study.toml"),
+        "coin": ("compare", *COIN, "--policies", "certified-elimination,ucb1"),
         "log": ("compare", "--log", "rewards.csv", *COMPARED, "--policies", "ucb1,certified-elimination"),
         "actions": ("compare", "--theta", "0.5,0.3", "--actions", "arms.csv", *COMPARED, "--policies", "lin-ucb"),
         "box": (
@@ -89,6 +93,7 @@ COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "plan": {
         "horizon": ("plan", "--arms", "3", "--gap", "0.2", "--rho", "0.3"),
+        "coin": ("plan", "--arms", "2", "--gap", "0.3", "--rho", "0.3", "--by", "0.99", "--resolve", "0.1"),
         "commit": ("plan", "explore-then-commit", "--arms", "2", "--gap", "0.4", "--rho", "0.3"),
         "actions": (
             "plan",
@@ -125,6 +130,7 @@ COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
             *("replay", "explore-then-commit", "--gap", "0.4", "--horizon", "1e4", "--log", "rewards.csv"),
             *("--rho", "0.4", "--split"),
         ),
+        "coin": ("replay", "random-threshold", "--log", "rewards.csv", "--rho", "0.1"),
         "parted": ("replay", "ucb1", "--log", "rewards.csv", "--rho", "0.4", "--split"),
         "cut": ("replay", "certified-elimination", "--horizon", "1e5", "--log", "rewards.csv", "--rho", "0.4"),
     },
@@ -230,6 +236,9 @@ def live() -> None:
 
     for name in ("cta", "other", "third"):
         says("init", "registered", "init", "registered/protocol.toml", *run, "--name", name, "--arm-names", "A,B")
+    says("init", "leads", "init", "registered/protocol.toml", *run, "--name", "fourth", "--arm-names", "A,B")
+    spoken("certify", "random-threshold", "--means", "0.6,0.4", *LIVE, "--out", "short")
+    says("init", "coin", "init", "short/protocol.toml", *run, "--name", "fifth")
     says("verification", "begun", "verify", "cta", *run)
     says("pending", "none", "pending", "cta", *run)
     says("tickets", "issued", "ask", "cta", *run, "-n", "5", "--request-id", "r1")

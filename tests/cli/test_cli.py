@@ -76,12 +76,56 @@ def test_a_baseline_fails_with_exit_code_3() -> None:
     assert printed["constants"] is None
 
 
+def test_what_is_proved_and_not_contradicted_is_consistent_and_exit_code_0() -> None:
+    done = banditto(*CERTIFY, "--pairs", "5")
+    assert (done.returncode, done.stderr) == (0, "")
+    printed = json.loads(banditto(*CERTIFY, "--pairs", "5", "--json").stdout)
+    jsonschema.validate(printed, schema("certificate"))
+    needed = printed["pairs_to_settle"]
+    assert needed >= 36  # none of so many may differ
+    assert printed["verdict"] == "CONSISTENT"
+    assert f"CONSISTENT with the proof (by measurement alone about {needed} pairs would settle it)" in done.stdout
+
+
 def test_inconclusive_is_exit_code_3_and_says_what_would_settle_it() -> None:
-    done = in_a_process(*CERTIFY, "--pairs", "5")
+    unproved = [word.replace("random-threshold", "random-threshold:paper") for word in CERTIFY]
+    done = in_a_process(*unproved, "--pairs", "5")
     assert done.returncode == 3
-    needed = json.loads(banditto(*CERTIFY, "--pairs", "5", "--json").stdout)["pairs_to_settle"]
+    needed = json.loads(banditto(*unproved, "--pairs", "5", "--json").stdout)["pairs_to_settle"]
     assert needed >= 36  # none of so many may differ
     assert f"INCONCLUSIVE (about {needed} pairs would settle it)" in done.stdout
+
+
+COIN = ("--means", "0.5,0.52", "--horizon", "1e4", "--rho", "0.1", "--pairs", "500")
+WOULD_DO = "a coin would do as well as the rewards: regret is "
+
+
+def test_a_certificate_warns_where_a_coin_would_do_as_well() -> None:
+    done = banditto("certify", "certified-elimination", *COIN)
+    assert done.returncode == 0
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"banditto: warning: {WOULD_DO}")
+    assert line.endswith("% of random play; a longer horizon, a larger rho or a named gap would help")
+    assert "% of the regret of pulling every arm equally often; a coin would do as well" in done.stdout
+    assert banditto("certify", "certified-elimination", *COIN, "--quiet").stderr == ""
+    printed = json.loads(banditto("certify", "certified-elimination", *COIN, "--json").stdout)
+    assert printed["coin_decides"]
+    assert printed["share_of_random_play"] == pytest.approx(printed["regret"]["mean"] / 100)
+    assert [f"banditto: warning: {text}" for text in printed["warnings"]] == [line]
+
+
+def test_a_comparison_warns_by_row_and_its_report_shows_it(tmp_path: Path) -> None:
+    words = ("compare", *COIN, "--policies", "certified-elimination,ucb1", "--rounds", "1e6")
+    done = banditto(*words, "--out", str(tmp_path))
+    assert f"banditto: warning: certified-elimination: {WOULD_DO}" in done.stderr
+    assert f"ucb1: {WOULD_DO}" not in done.stderr
+    printed = json.loads((tmp_path / "results.json").read_text())
+    jsonschema.validate(printed, schema("comparison"))
+    assert [row["coin_decides"] for row in printed["policies"]] == [True, False]
+    assert [text.partition(":")[0] for text in printed["warnings"]] == ["certified-elimination"]
+    report = (tmp_path / "report.html").read_text()
+    assert f"certified-elimination: {WOULD_DO}" in report
+    assert "<th>of random</th>" in report
 
 
 def test_gaussian_rewards_and_paper_constants() -> None:
@@ -150,7 +194,18 @@ def test_compare_prints_a_table_for_people() -> None:
     done = banditto(*COMPARE, "--jobs", "2")
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
-    assert lines[0].split() == ["policy", "horizon", "executions", "agree", "interval", "proved", "regret", "verdict"]
+    assert lines[0].split() == [
+        "policy",
+        "horizon",
+        "executions",
+        "agree",
+        "interval",
+        "proved",
+        "regret",
+        "of",
+        "random",
+        "verdict",
+    ]
     assert lines[5].startswith("ucb1")
     assert lines[5].endswith("FAIL")
     assert done.stdout == banditto(*COMPARE).stdout  # whatever the number of workers
@@ -1039,6 +1094,22 @@ def test_a_replay_prints_one_object_that_is_the_library_replay(tmp_path: Path) -
     assert shown.stdout == own.table() + "\n"
 
 
+def test_a_replay_warns_where_a_coin_would_do_as_well(tmp_path: Path) -> None:
+    write_design_files(tmp_path)
+    words = ("replay", "random-threshold", "--log", "rewards.csv", "--rho", "0.1")
+    done = banditto(*words, cwd=tmp_path)
+    assert done.stderr.count("\n") == 2
+    assert done.stderr.splitlines()[1].startswith(f"banditto: warning: {WOULD_DO}")
+    assert "% of random play, if the arms pay what the log's averages say; " in done.stderr
+    printed = json.loads(banditto(*words, "--json", cwd=tmp_path).stdout)
+    jsonschema.validate(printed, schema("replay"))
+    assert printed["coin_decides"]
+    assert printed["share_of_random_play"] >= 0.9
+    assert [f"banditto: warning: {text}" for text in printed["warnings"]] == done.stderr.splitlines()
+    baseline = json.loads(banditto(*words[:1], "ucb1", *words[2:], "--json", cwd=tmp_path).stdout)
+    assert (baseline["coin_decides"], baseline["share_of_random_play"], baseline["warnings"]) == (False, None, [])
+
+
 def test_a_replay_in_two_labs(tmp_path: Path) -> None:
     write_design_files(tmp_path)
     flags = ("--log", "rewards.csv", "--rho", "0.4", "--split")
@@ -1086,6 +1157,18 @@ def test_plan_prints_one_object_that_is_the_library_plan(tmp_path: Path) -> None
 
 
 @pytest.mark.long
+def test_a_plan_warns_where_a_coin_would_do_as_well() -> None:
+    words = ("plan", "--arms", "2", "--gap", "0.3", "--rho", "0.3", "--by", "0.99", "--resolve", "0.1")
+    done = banditto(*words)
+    assert done.returncode == 0
+    assert done.stderr.startswith(f"banditto: warning: {WOULD_DO}")
+    assert "of random play" in done.stdout
+    printed = json.loads(banditto(*words, "--json").stdout)
+    jsonschema.validate(printed, schema("plan"))
+    assert printed["coin_decides"]
+    assert [f"banditto: warning: {text}\n" for text in printed["warnings"]] == [done.stderr]
+
+
 def test_plan_writes_curves(tmp_path: Path) -> None:
     done = banditto(
         "plan", "explore-then-commit", "--arms", "2", "--gap", "0.4", "--rho", "0.3", "--out", "o", cwd=tmp_path

@@ -113,6 +113,30 @@ def test_bad_input_is_one_line_and_exit_code_2(verb: str, row: int, ways: str, r
     assert run("verify", "cta", "--store", "sqlite:///trial.db")[0] == 0
 
 
+def test_a_registration_says_which_leads_rewards_decide(run: Run) -> None:
+    store = ("--store", "sqlite:///trial.db")
+    code, out, err = run("init", "plan.toml", *store, "--name", "cta", "--arm-names", "A,B", "--json")
+    lead = json.loads(out)["decided_from"]
+    assert (code, err, json.loads(out)["coin_decides"], json.loads(out)["warnings"]) == (0, "", False, [])
+    code, out, err = run("init", "plan.toml", *store, "--name", "again", "--arm-names", "A,B")
+    told = f"Rewards decide where the best arm leads by about {lead:g} or more; below, a coin would do as well."
+    assert (code, err, out.splitlines()[3:]) == (0, "", [told])
+
+
+def test_a_registration_that_a_coin_would_decide_as_well_is_warned_of(run: Run) -> None:
+    with pytest.warns(bd.ShortHorizonWarning):
+        policy = bd.RandomThreshold(arms=2, horizon=500, rho=0.1)
+    Path("short.toml").write_text(policy.protocol(seed=1).to_toml())
+    code, out, err = run("init", "short.toml", "--store", "sqlite:///trial.db", "--name", "cta")
+    assert code == 0
+    assert len(out.splitlines()) == 3
+    short, coin = err.splitlines()  # each once, though the policy is made several times
+    assert short.startswith("banditto: warning: horizon 500 is too short")
+    assert coin.startswith("banditto: warning: a coin would do as well as the rewards whatever the arms are")
+    content = json.loads(run("init", "short.toml", "--store", "sqlite:///trial.db", "--name", "b", "--json")[1])
+    assert (content["coin_decides"], content["decided_from"], len(content["warnings"])) == (True, None, 2)
+
+
 def test_a_trial_on_the_command_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BANDITTO_STORE", "sqlite:///trial.db")
     code, out, _ = run("init", "plan.toml", "--name", "cta", "--arm-names", "A,B", "--json")

@@ -7,6 +7,7 @@ import math
 import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -106,6 +107,32 @@ def test_the_measured_rate_is_the_true_one() -> None:
     # totals of 2,500 pulls tie with probability 0.011, which moves the rate by less than 0.002
     low, high = clopper_pearson(certificate.mismatches, certificate.pairs, 1 - 1e-6)
     assert low - 0.002 <= 0.2 <= high + 0.002
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proved(TwoStep):
+    """One whose proof gives a bound of its own."""
+
+    bound: float = RHO
+
+    def guarantee(self) -> Guarantee:
+        return Guarantee.of([("all of it", Decimal(str(self.bound)), "it is what the test says")], self.rho)
+
+
+@pytest.mark.parametrize(
+    ("bound", "flip", "verdict"),
+    [
+        (RHO, 0.1, "PASS"),
+        (RHO, 0.2, "CONSISTENT"),
+        (RHO, 0.4, "FAIL"),
+        (0.05, 0.2, "INCONCLUSIVE"),  # what is proved is below the interval: nothing to be consistent with
+        (2 * RHO, 0.2, "INCONCLUSIVE"),  # what is proved is not rho
+    ],
+)
+def test_at_rho_a_proof_that_is_not_contradicted_is_told(bound: float, flip: float, verdict: str) -> None:
+    certificate = bd.certify(Proved(by_coins=False, flip=flip, bound=bound), TIE, pairs=2000, seed=4)
+    assert certificate.verdict == verdict
+    assert ("CONSISTENT with the proof" in certificate.table()) == (verdict == "CONSISTENT")
 
 
 @pytest.mark.parametrize(("flip", "verdict"), [(0.1, "PASS"), (0.2, "INCONCLUSIVE"), (0.4, "FAIL")])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -97,9 +98,10 @@ def test_frames_and_tables() -> None:
     frame = compared.to_frame()
     assert list(frame["label"]) == ["random-threshold", "ucb1"]
     assert frame.loc[0, "agreement"] == compared.entrants[0].certificate.agreement
-    assert len(frame.columns) == 21
+    assert len(frame.columns) == 23
+    assert frame.loc[0, "share_of_random_play"] == compared.entrants[0].certificate.share_of_random_play
     text = compared.table().splitlines()
-    assert tuple(text[0].split()) == HEADER
+    assert tuple(re.split("  +", text[0])) == HEADER
     assert "1e7" in text[2]
     assert "<td>ucb1</td>" in compared._repr_html_()
 

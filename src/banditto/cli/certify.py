@@ -70,8 +70,9 @@ def certify(
 ) -> int:
     """Play pairs of executions that share coins but not rewards, and count how many are the same.
 
-    Exit code 0 when the policy passes at this rho, 3 when it fails or more pairs are needed. With --out a run that was
-    stopped goes on where it was, and one with more pairs adds to what is there.
+    Exit code 0 when the policy passes at this rho, or its rho is proved and the pairs are consistent with that; 3 when
+    it fails, or nothing is proved and more pairs are needed. With --out a run that was stopped goes on where it was,
+    and one with more pairs adds to what is there.
     """
     from banditto.measure import certify as certification  # numerical libraries are loaded once there is work for them
 
@@ -118,9 +119,10 @@ def certify(
                 what = "finished pairs are kept, and the same command goes on from there"
             sys.stderr.write(f"banditto: interrupted before there was a result; {what}\n")
             raise
+        told = [certificate.warning] if certificate.warning else []
         content: CertificateDocument | None = None
         if as_json or folder is not None:
-            content = {**certificate.to_dict(), "warnings": warnings, **provenance()}
+            content = {**certificate.to_dict(), "warnings": [*warnings, *told], **provenance()}
         if folder is not None:
             texts = json.dumps(content, indent=2, allow_nan=False) + "\n", certificate.protocol.to_toml()
             write_together(folder, dict(zip(FILES, texts, strict=True)))
@@ -133,10 +135,11 @@ def certify(
 
             assert isinstance(problem.environment, Resampled)
             sys.stdout.write(f"\n{problem.environment.table()}\n")
+        print_warnings([] if quiet else told)
     if certificate.interrupted:
         kept = f"the result is that of --pairs {certificate.pairs}, and the same command runs all pairs"
         if folder is not None:
             kept = f"{certificate.pairs:,} pairs are kept, and the same command goes on from there"
         sys.stderr.write(f"banditto: interrupted; {kept}\n")
         return EXIT_INTERRUPTED
-    return EXIT_OK if certificate.verdict == "PASS" else EXIT_CHECK
+    return EXIT_OK if certificate.verdict in ("PASS", "CONSISTENT") else EXIT_CHECK

@@ -153,10 +153,11 @@ def compare(
         if not comparison.entrants:
             sys.stderr.write("banditto: interrupted before the first policy was finished; nothing to report\n")
             raise KeyboardInterrupt
+        told = [row.warning for row in comparison.entrants if row.warning]
         content: ComparisonDocument = {
             "title": study_file.title,
             **comparison.to_dict(),
-            "warnings": warnings,
+            "warnings": [*warnings, *told],
             **provenance(),
         }
         if folder is not None:
@@ -169,6 +170,7 @@ def compare(
             sys.stdout.write(f"\n{built.environment.table()}\n")
         if note := explained(comparison).strip():
             sys.stdout.write(f"\n{note}\n")
+        print_warnings([] if quiet else told)
     if target is not None and not quiet and not as_json:
         sys.stderr.write(f"banditto: wrote {target / ('report.html' if drawn else 'results.json')}\n")
     if comparison.interrupted or not drawn:

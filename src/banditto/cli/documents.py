@@ -10,8 +10,9 @@ from typing import Annotated, Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
+from banditto.cli import earlier_documents as earlier
 from banditto.core.json_types import Digest, Keywords, Natural, Positive
-from banditto.core.provenance import Origin, Provenance
+from banditto.core.provenance import Origin, Provenance, Warned
 from banditto.geometry.design.design_result import DesignContent
 from banditto.live.answers import AnswerContent, PendingContent, StatusContent
 from banditto.live.export import ReceiptContent
@@ -19,18 +20,12 @@ from banditto.live.replicate import ReplicationContent
 from banditto.live.verify import VerificationContent
 from banditto.measure.attack.attacking import AttackContent
 from banditto.measure.calibrate import CalibrationContent
-from banditto.measure.certificate import CertificateContent
+from banditto.measure.certificate import CertificateContent, CoinDecides
 from banditto.measure.comparison import ComparisonContent
 from banditto.measure.plan.trial_plan import PlanContent
 from banditto.measure.replay import ReplayContent
 from banditto.paper.running import ReproductionContent
 from banditto.report.self_test import DiagnosisContent
-
-
-class Warned(TypedDict):
-    """What a verb has to say beside its result."""
-
-    warnings: list[str]
 
 
 class CertificateDocument(CertificateContent, Warned, Provenance):
@@ -51,7 +46,7 @@ class CalibrationDocument(CalibrationContent, Warned, Provenance):
     """What `banditto calibrate --json` prints."""
 
 
-class PlanDocument(PlanContent, Provenance):
+class PlanDocument(PlanContent, Warned, Provenance):
     """What `banditto plan --json` prints."""
 
 
@@ -98,10 +93,19 @@ class PoliciesDocument(Origin):
 class ReplayDocument(Warned, Provenance):
     """What `banditto replay --json` prints."""
 
-    schema_version: Literal[1]
+    schema_version: Literal[2]
     labs: Annotated[list[ReplayContent], Keywords(minItems=1, maxItems=2)]
     compared: Annotated[int | None, Keywords(description="pulls that both labs decided")]
     parted: Annotated[int | None, Keywords(description="the first of them that differs, from 1")]
+    share_of_random_play: Annotated[
+        float | None,
+        Keywords(
+            minimum=0,
+            description="expected regret, divided by that of random play, if the arms pay what the log's averages say; "
+            "rehearsed, and null for a baseline or equal averages",
+        ),
+    ]
+    coin_decides: CoinDecides
 
 
 # -- live experiments -------------------------------------------------------------------------------------------------
@@ -114,6 +118,15 @@ class RegisteredContent(TypedDict):
     digest: Digest
     head: Digest
     arm_names: list[str]
+    decided_from: Annotated[
+        float | None,
+        Keywords(
+            exclusiveMinimum=0,
+            description="by how much the best arm must lead for rewards to decide, about; null: no lead is enough",
+        ),
+    ]
+    coin_decides: CoinDecides
+    warnings: list[str]
 
 
 class TellingContent(TypedDict):
@@ -171,13 +184,15 @@ LiveContent = (
 
 
 class LiveOrigin(Provenance):
-    """What every verb of live experiments prints."""
+    """What every verb of live experiments prints but `init`, whose documents have a later version."""
 
     schema_version: Literal[1]
 
 
-class InitDocument(RegisteredContent, LiveOrigin):
+class InitDocument(RegisteredContent, Provenance):
     """What `banditto init --json` prints."""
+
+    schema_version: Literal[2]
 
 
 class TicketsDocument(AnswerContent, LiveOrigin):
@@ -220,17 +235,17 @@ class ExportDocument(ExportContent, LiveOrigin):
 DOCUMENTS: dict[str, tuple[Any, ...]] = {
     "attack": (AttackDocument,),
     "calibration": (CalibrationDocument,),
-    "certificate": (CertificateDocument,),
+    "certificate": (earlier.FirstCertificateDocument, CertificateDocument),
     "changed": (ChangedDocument,),
-    "comparison": (ComparisonDocument,),
+    "comparison": (earlier.FirstComparisonDocument, ComparisonDocument),
     "design": (DesignDocument,),
     "doctor": (DoctorDocument,),
     "export": (ExportDocument,),
-    "init": (InitDocument,),
+    "init": (earlier.FirstInitDocument, InitDocument),
     "pending": (PendingDocument,),
-    "plan": (PlanDocument,),
+    "plan": (earlier.FirstPlanDocument, PlanDocument),
     "policies": (PoliciesDocument,),
-    "replay": (ReplayDocument,),
+    "replay": (earlier.FirstReplayDocument, ReplayDocument),
     "replication": (ReplicationDocument,),
     "reproduction": (ReproductionDocument,),
     "status": (StatusDocument,),

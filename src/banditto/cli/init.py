@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from banditto.cli import parameters
-from banditto.cli.output import EXIT_OK, print_steps
+from banditto.cli.output import EXIT_OK, collected_warnings, print_steps, print_warnings
 from banditto.core.errors import InvalidArgument
 from banditto.problems.spec import numbers
 
 if TYPE_CHECKING:
     from banditto.cli.documents import RegisteredContent
 
+SCHEMA_VERSION: Final = 2
 ProtocolFile = Annotated[
     str, typer.Argument(metavar="PROTOCOL", help="A protocol file (.toml), as `banditto plan --save` writes it.")
 ]
@@ -45,18 +46,32 @@ def init(
         raise InvalidArgument("name", "nothing", "what to call the experiment")
     from banditto.live.experiment import Experiment
     from banditto.live.registration import registered
+    from banditto.measure.unknown_arms import decided_from, lead_warning
 
     names = None if arm_names is None else [part.strip() for part in arm_names.split(",")]
-    made = registered(read, names, _range(rewards))
-    with Experiment.create(url, name, made) as experiment:
-        status = experiment.status()
+    with collected_warnings() as told:
+        made = registered(read, names, _range(rewards))
+        policy = made.policy()
+        lead = decided_from(policy)
+        with Experiment.create(url, name, made) as experiment:
+            status = experiment.status()
+    coin = lead_warning(policy, lead)
+    warnings = list(dict.fromkeys([*told, coin] if coin else told))  # a policy that is made twice warns twice
     content: RegisteredContent = {
         "name": name,
         "digest": made.digest,
         "head": status.head,
         "arm_names": list(made.arm_names),
+        "decided_from": lead,
+        "coin_decides": bool(coin),
+        "warnings": warnings,
     }
-    print_steps(content, f"{name} is registered\ndigest {made.digest}\nhead   {status.head}", as_json)
+    lines = f"{name} is registered\ndigest {made.digest}\nhead   {status.head}\n"
+    if lead is not None:
+        lines += f"Rewards decide where the best arm leads by about {lead:g} or more; below, a coin would do as well.\n"
+    print_steps(content, lines, as_json, SCHEMA_VERSION)
+    if not as_json:
+        print_warnings(warnings)
     return EXIT_OK
 
 

@@ -31,10 +31,10 @@ def print_json(content: Mapping[str, object]) -> None:
     sys.stdout.write(json.dumps(content, indent=2, allow_nan=False) + "\n")
 
 
-def print_steps(content: LiveContent, lines: str, as_json: bool) -> None:
+def print_steps(content: LiveContent, lines: str, as_json: bool, version: int = LIVE_SCHEMA_VERSION) -> None:
     """Print what a live experiment answered: one object, or lines for people."""
     if as_json:
-        print_json({"schema_version": LIVE_SCHEMA_VERSION, **content, **provenance()})
+        print_json({"schema_version": version, **content, **provenance()})
     else:
         sys.stdout.write(lines.rstrip("\n") + "\n")
 

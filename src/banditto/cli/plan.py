@@ -14,6 +14,7 @@ from banditto.cli.output import (
     output_directory,
     place_to_save,
     print_json,
+    print_warnings,
     progress_bars,
     spinner,
     told_of_interrupts,
@@ -114,7 +115,8 @@ def plan(
                 seed=0 if seed is None else typed("seed", seed),
                 progress=tell,
             )
-        content: PlanDocument = {**found.to_dict(), **provenance()}
+        told = [found.warning] if found.warning else []
+        content: PlanDocument = {**found.to_dict(), "warnings": told, **provenance()}
         write_file(place, found.protocol.to_toml(), "save")
         if folder is not None:
             with progress_bars(quiet) as progress:
@@ -123,6 +125,7 @@ def plan(
         print_json(content)
     else:
         sys.stdout.write(found.table() + "\n")
+        print_warnings([] if quiet else told)
     return EXIT_OK
 
 

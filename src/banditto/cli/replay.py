@@ -15,7 +15,7 @@ from banditto.problems.spec import ProblemSpec, chosen, is_protocol
 if TYPE_CHECKING:
     from banditto.cli.documents import ReplayDocument
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 Split = Annotated[
     bool,
     typer.Option("--split", help="Two labs: one reads the first, third ... row of each arm, the other the rest."),
@@ -39,13 +39,15 @@ def replay(
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
 ) -> int:
-    """Follow one policy through the rows of a log: no row is used twice, and nothing is simulated.
+    """Follow one policy through the rows of a log: no row is used twice, and nothing is simulated but for a warning.
 
     Exit code 0 when every pull up to the horizon is decided, and with --split the same in both labs; 3 when the log
     runs dry before that, or the labs part.
     """
-    from banditto.measure.replay import LogRows  # numerical libraries are loaded once there is work for them
+    from banditto.measure.random_play import coin_warning, is_a_coins  # numerical libraries are loaded for work alone
+    from banditto.measure.replay import LogRows
     from banditto.measure.replay import replay as replayed
+    from banditto.measure.unknown_arms import share_on_averages
 
     spec = ProblemSpec(log=log, arm_column=arm_column, reward_column=reward_column, reward_range=reward_range)
     whole = spec.read_log()
@@ -57,6 +59,11 @@ def replay(
     if not quiet and not as_json:
         print_warnings(warnings)
     runs = [replayed(problem.policy, lab, seed=problem.seed, horizon=problem.horizon) for lab in labs]
+    share = share_on_averages(problem.policy, LogRows(whole).means)
+    told = []
+    if share is not None and is_a_coins(share):
+        where = ", if the arms pay what the log's averages say"
+        told = [coin_warning(share, problem.policy.settings(), replicable=True, where=where)]
     parting = runs[0].against(runs[1]) if split else None
     if as_json:
         content: ReplayDocument = {
@@ -64,7 +71,9 @@ def replay(
             "labs": [run.to_dict() for run in runs],
             "compared": None if parting is None else parting.compared,
             "parted": None if parting is None else parting.parted,
-            "warnings": warnings,
+            "share_of_random_play": share,
+            "coin_decides": is_a_coins(share),
+            "warnings": [*warnings, *told],
             **provenance(),
         }
         print_json(content)
@@ -74,5 +83,6 @@ def replay(
             same = f"The same arms in all {parting.compared:,} pulls that both labs decided."
             parted = f"The two labs part at pull {parting.parted or 0:,} of {parting.compared:,} that both decided."
             sys.stdout.write(f"\n{same if parting.parted is None else parted}\n")
+        print_warnings([] if quiet else told)
     agreed = parting is None or parting.parted is None
     return EXIT_OK if agreed and all(run.finished for run in runs) else EXIT_CHECK

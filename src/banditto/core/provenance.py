@@ -35,6 +35,12 @@ class Provenance(Origin):
     versions: Annotated[dict[str, Any], Keywords(required=["banditto", "python", "numpy", "scipy", "numba"])]
 
 
+class Warned(TypedDict):
+    """What a verb has to say beside its result."""
+
+    warnings: list[str]
+
+
 def provenance() -> Provenance:
     """The metadata that every JSON result carries; nothing in it enters a digest."""
     return {

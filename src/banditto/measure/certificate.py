@@ -11,12 +11,21 @@ from typing_extensions import TypedDict
 from banditto.core.json_types import Digest, Horizon, InsideUnit, Interval, Keywords, Natural, Positive, Share
 from banditto.core.protocol import Protocol
 from banditto.core.text import html_table, short, text_table
+from banditto.measure.random_play import coin_warning, in_words, is_a_coins
 from banditto.policies.policy import Guarantee, GuaranteeContent
 from banditto.problems.environment import LoggedContent
 
-SCHEMA_VERSION: Final = 1
-Verdict = Literal["PASS", "FAIL", "INCONCLUSIVE"]
+SCHEMA_VERSION: Final = 2
+Verdict = Literal["PASS", "FAIL", "CONSISTENT", "INCONCLUSIVE"]
 IntervalKind = Literal["fixed", "sequence"]
+ShareOfRandomPlay = Annotated[
+    float | None,
+    Keywords(
+        minimum=0,
+        description="regret, divided by that of pulling all arms equally often; null for equal or infinitely many arms",
+    ),
+]
+CoinDecides = Annotated[bool, Keywords(description="whether share_of_random_play is 0.9 or more")]
 
 
 class Regret(NamedTuple):
@@ -38,7 +47,7 @@ class RegretContent(TypedDict):
 class MeasuredContent(TypedDict):
     """What was measured of one policy, beside the environment."""
 
-    schema_version: Literal[1]
+    schema_version: Literal[2]
     policy: str
     constants: str | None
     horizon: Horizon
@@ -57,8 +66,15 @@ class MeasuredContent(TypedDict):
     bound: float | None
     guarantee: GuaranteeContent | None
     regret: RegretContent
-    verdict: Verdict
-    pairs_to_settle: int | None
+    share_of_random_play: ShareOfRandomPlay
+    coin_decides: CoinDecides
+    verdict: Annotated[
+        Verdict,
+        Keywords(description="CONSISTENT: rho is inside the interval, and a bound is proved that is not below it"),
+    ]
+    pairs_to_settle: Annotated[
+        int | None, Keywords(description="about how many pairs would show PASS or FAIL at the observed rate")
+    ]
     first_divergence: Annotated[dict[str, Positive], Keywords(propertyNames={"pattern": "^[1-9][0-9]*$"})]
     divergence_unit: Literal["batch", "round"]
     interrupted: bool
@@ -94,8 +110,10 @@ class Certificate:
         bound: on the probability of a difference, proved; None without a proof that gives rho.
         guarantee: what is proved, term by term; None for a baseline.
         regret: mean pseudo-regret of a pair's executions, its interval, and the largest of all pairs.
-        verdict: "PASS", "FAIL" or "INCONCLUSIVE".
-        pairs_to_settle: about how many pairs would settle an inconclusive verdict; None if it is settled.
+        share_of_random_play: that mean, divided by the regret of pulling every arm equally often; None for equal arms,
+            and for infinitely many.
+        verdict: "PASS" or "FAIL" where the interval shows it; else "CONSISTENT" with a proved bound, or "INCONCLUSIVE".
+        pairs_to_settle: about how many pairs would show PASS or FAIL; None if they did, or it would be too many.
         first_divergence: how many pairs first differ in which batch or round, counted from 1.
         divergence_unit: "batch" or "round".
         divergence_pulls: how many pairs first differ at which pull, counted from 1.
@@ -126,6 +144,7 @@ class Certificate:
     bound: float | None
     guarantee: Guarantee | None
     regret: Regret
+    share_of_random_play: float | None
     verdict: Verdict
     pairs_to_settle: int | None
     first_divergence: dict[int, int]
@@ -138,6 +157,19 @@ class Certificate:
     def digest(self) -> str:
         """The sha256 of the protocol, in hexadecimal."""
         return self.protocol.digest
+
+    @property
+    def coin_decides(self) -> bool:
+        """Whether regret is 0.9 of that of random play or more: a coin would do as well."""
+        return is_a_coins(self.share_of_random_play)
+
+    @property
+    def warning(self) -> str:
+        """What to say where a coin decides, and what would help; empty where rewards do."""
+        if self.share_of_random_play is None or not self.coin_decides:
+            return ""
+        replicable = self.guarantee is not None
+        return coin_warning(self.share_of_random_play, self.protocol.settings, replicable=replicable)
 
     def to_dict(self) -> CertificateContent:
         """Return plain data with the names of the attributes; batch numbers become text, as JSON wants them.
@@ -168,6 +200,8 @@ class Certificate:
                 "interval": None if math.isinf(self.regret.interval[1]) else list(self.regret.interval),
                 "largest": self.regret.largest,
             },
+            "share_of_random_play": self.share_of_random_play,
+            "coin_decides": self.coin_decides,
             "verdict": self.verdict,
             "pairs_to_settle": self.pairs_to_settle,
             "first_divergence": {str(batch): pairs for batch, pairs in self.first_divergence.items()},
@@ -181,9 +215,6 @@ class Certificate:
         low, high = self.interval
         where = ", ".join(f"{batch}: {pairs}" for batch, pairs in list(self.first_divergence.items())[:8])
         more = ", ..." if len(self.first_divergence) > 8 else ""
-        verdict: str = self.verdict
-        if self.verdict == "INCONCLUSIVE" and self.pairs_to_settle is not None:
-            verdict += f" (about {self.pairs_to_settle:,} pairs would settle it)"
         kind = "interval" if self.interval_kind == "fixed" else "confidence sequence"
         name = self.policy if self.constants is None else f"{self.policy}, {self.constants} constants"
         return [
@@ -197,10 +228,17 @@ class Certificate:
             ),
             ("proved bound", self._proved()),
             ("regret", f"{short(self.regret.mean)} (interval {_span(self.regret.interval)})"),
+            ("of random play", in_words(self.share_of_random_play, self.environment.get("means", ()))),
             ("first divergence", f"{self.divergence_unit}: pairs {where}{more}" if where else "none"),
-            ("verdict", verdict),
+            ("verdict", self._judged()),
             ("digest", self.digest),
         ]
+
+    def _judged(self) -> str:
+        more = None if self.pairs_to_settle is None else f"about {self.pairs_to_settle:,} pairs would settle it"
+        if self.verdict == "CONSISTENT":
+            return "CONSISTENT with the proof" + ("" if more is None else f" (by measurement alone {more})")
+        return self.verdict if more is None else f"{self.verdict} ({more})"
 
     def _proved(self) -> str:
         if self.bound is not None:

@@ -26,6 +26,7 @@ from banditto.engine.ledger import Ledger
 from banditto.engine.pair_counts import Moments, PairCounts
 from banditto.engine.player import Run, player_of, run_of
 from banditto.measure.certificate import Certificate, Regret, Verdict
+from banditto.measure.random_play import share_of_random_play
 from banditto.numbers.confidence_sequence import ConfidenceSequence
 from banditto.numbers.intervals import MOST_PAIRS, clopper_pearson, pairs_to_settle
 from banditto.policies.policy import AnyPolicy, own_guarantee, own_rho
@@ -120,7 +121,9 @@ def certify(
         low, high = sequence.interval(counts.mismatches, counts.pairs)
     else:
         low, high = clopper_pearson(counts.mismatches, counts.pairs, confidence)
-    verdict: Verdict = "PASS" if high <= rho else "FAIL" if low > rho else "INCONCLUSIVE"
+    bound = guarantee.total if guarantee is not None and guarantee.holds else None
+    regret = _regret(counts.regret, confidence)
+    verdict = _verdict(low, high, rho, bound)
     return Certificate(
         policy=policy.name,
         constants=None if constants is None else str(constants),
@@ -135,9 +138,10 @@ def certify(
         interval=(1.0 - high, 1.0 - low),
         interval_kind="sequence" if grown else "fixed",
         confidence=confidence,
-        bound=guarantee.total if guarantee is not None and guarantee.holds else None,
+        bound=bound,
         guarantee=guarantee,
-        regret=_regret(counts.regret, confidence),
+        regret=regret,
+        share_of_random_play=share_of_random_play(regret.mean, environment.means, run.horizon),
         verdict=verdict,
         pairs_to_settle=_settling(verdict, counts, sequence, grown),
         first_divergence=dict(sorted(counts.first_divergence.items())),
@@ -194,8 +198,16 @@ def _regret(moments: Moments, confidence: float) -> Regret:
     return Regret(moments.mean, (moments.mean - reach, moments.mean + reach), moments.largest)
 
 
+def _verdict(low: float, high: float, rho: float, bound: float | None) -> Verdict:
+    """Judge the limits of P(differ); where they leave rho open, a proof that they do not contradict is told."""
+    if high <= rho or low > rho:
+        return "PASS" if high <= rho else "FAIL"
+    # a policy that uses all of rho stays here for ever, whatever the number of pairs
+    return "CONSISTENT" if bound is not None and low <= bound else "INCONCLUSIVE"
+
+
 def _settling(verdict: Verdict, counts: PairCounts, sequence: ConfidenceSequence, grown: bool) -> int | None:
-    if verdict != "INCONCLUSIVE":
+    if verdict in ("PASS", "FAIL"):
         return None
     settles = sequence.settles if grown else None
     return pairs_to_settle(counts.mismatches, counts.pairs, sequence.rho, sequence.confidence, settles)

@@ -13,13 +13,14 @@ from banditto.core.json_types import Keywords
 from banditto.core.text import html_table, text_table
 from banditto.engine.watching import Curve, PairView
 from banditto.measure.certificate import Certificate, MeasuredContent
+from banditto.measure.random_play import percent
 from banditto.policies.shared.replicable import CALIBRATED
 from banditto.problems.environment import Environment, EnvironmentContent, LoggedContent
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 
 
 class Entrant(NamedTuple):
@@ -35,9 +36,18 @@ class Entrant(NamedTuple):
         """How many executions there were: two for each pair."""
         return 2 * self.certificate.pairs
 
+    @property
+    def warning(self) -> str:
+        """That of its certificate, with the label before it; empty if there is none."""
+        return f"{self.label}: {self.certificate.warning}" if self.certificate.warning else ""
 
-class EntrantContent(MeasuredContent):
-    """An `Entrant` as plain data: the keys of its `certificate`, without `curve` and `view`, which are for pictures."""
+    def to_dict(self) -> ComparedContent:
+        """Return plain data: the keys of its `certificate`, without `curve` and `view`, which are for pictures."""
+        return {"label": self.label, "executions": self.executions, **self.certificate.to_dict()}
+
+
+class ComparedContent(MeasuredContent):
+    """An `Entrant` as plain data."""
 
     label: str
     executions: Annotated[int, Keywords(minimum=2)]
@@ -47,10 +57,10 @@ class EntrantContent(MeasuredContent):
 class ComparisonContent(TypedDict):
     """A `Comparison` as plain data."""
 
-    schema_version: Literal[1]
+    schema_version: Literal[2]
     environment: LoggedContent
     rounds: Annotated[int, Keywords(minimum=10_000)]
-    policies: Annotated[list[EntrantContent], Keywords(minItems=1)]
+    policies: Annotated[list[ComparedContent], Keywords(minItems=1)]
     interrupted: bool
 
 
@@ -89,9 +99,7 @@ class Comparison:
             "schema_version": SCHEMA_VERSION,
             "environment": self.environment.to_dict(),
             "rounds": self.rounds,
-            "policies": [
-                {"label": row.label, "executions": row.executions, **row.certificate.to_dict()} for row in self.entrants
-            ],
+            "policies": [row.to_dict() for row in self.entrants],
             "interrupted": self.interrupted,
         }
 
@@ -109,14 +117,14 @@ class Comparison:
 
     def table(self) -> str:
         """Return a table in plain text, with a line for each policy."""
-        return text_table(HEADER, [cells(row) for row in self.entrants], align="lrrrrrrl")
+        return text_table(HEADER, [cells(row) for row in self.entrants], align="lrrrrrrrl")
 
     def _repr_html_(self) -> str:
         return html_table(HEADER, [cells(row) for row in self.entrants])
 
 
 GROWN = "*"  # marks a confidence sequence
-HEADER = ("policy", "horizon", "executions", "agree", "interval", "proved", "regret", "verdict")
+HEADER = ("policy", "horizon", "executions", "agree", "interval", "proved", "regret", "of random", "verdict")
 
 
 def explained(comparison: Comparison) -> str:
@@ -140,6 +148,7 @@ def cells(row: Entrant) -> tuple[str, ...]:
         f"{100 * low:.1f}-{high:.1%}" + ("" if certificate.interval_kind == "fixed" else GROWN),
         _proved(certificate),
         _amount(regret.mean) + ("" if math.isinf(reach) else f" ± {_amount(reach)}"),
+        percent(certificate.share_of_random_play),
         certificate.verdict,
     )
 
@@ -184,6 +193,8 @@ def _record(row: Entrant) -> dict[str, Any]:
         "regret_low": regret.interval[0] if known else None,
         "regret_high": regret.interval[1] if known else None,
         "regret_largest": regret.largest,
+        "share_of_random_play": certificate.share_of_random_play,
+        "coin_decides": certificate.coin_decides,
         "verdict": certificate.verdict,
         "seed": certificate.seed,
         "noise_seed": certificate.noise_seed,

@@ -181,14 +181,16 @@ def _report(comparison: Comparison, study: StudyFile, content: Mapping[str, Any]
     if comparison.interrupted:
         parts.append(page.paragraph("This run was interrupted; what is shown was finished.", "note"))
     parts += [page.paragraph(warning, "note") for warning in content["warnings"]]
-    order = [HEADER.index(name) for name in ("policy", "verdict", "agree", "regret", "interval", "proved")]
+    order = [HEADER.index(name) for name in ("policy", "verdict", "agree", "regret", "of random", "interval", "proved")]
     order += [HEADER.index(name) for name in ("horizon", "executions")]  # a telephone shows the first few
     lines = [[cells(row)[column] for column in order] for row in rows]
     parts.append(page.table([HEADER[column] for column in order], lines, marked=1))
     parts.append(
         page.paragraph(
             "A verdict is about this environment: PASS when the exact interval for P(two executions differ) ends below "
-            "rho, FAIL when it begins above. A proved bound holds for every environment." + explained(comparison),
+            "rho, FAIL when it begins above; between them CONSISTENT with a bound that is proved and not contradicted, "
+            "or INCONCLUSIVE. A proved bound holds for every environment. Regret is also shown as a share of random "
+            "play, which pulls every arm equally often: from 90% on a coin would do as well." + explained(comparison),
             "soft",
         )
     )

@@ -12,19 +12,20 @@ from banditto import policies
 from banditto.core.json_types import AboveZero, Amount, Digest, Horizon, InsideUnit, Keywords, Natural, Positive
 from banditto.core.protocol import Protocol
 from banditto.core.text import html_table, short, text_table
-from banditto.measure.certificate import Regret
+from banditto.measure.certificate import CoinDecides, Regret, ShareOfRandomPlay
 from banditto.measure.plan.planner import LEAST_RHO, Planner, Settled
 from banditto.measure.plan.questions import Question
+from banditto.measure.random_play import coin_warning, in_words, is_a_coins, share_of_random_play
 from banditto.policies.policy import Policy
 from banditto.problems.environment import Environment, LinearEnvironment
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 
 
 class PlanContent(TypedDict):
     """A `TrialPlan` as plain data."""
 
-    schema_version: Literal[1]
+    schema_version: Literal[2]
     policy: str
     constants: str | None
     arms: Annotated[int, Keywords(minimum=0, description="0 for an infinite action set")]
@@ -45,6 +46,8 @@ class PlanContent(TypedDict):
     regret_interval: Annotated[
         list[Amount], Keywords(minItems=2, maxItems=2, description="holds 95% of all runs, and their mean")
     ]
+    share_of_random_play: ShareOfRandomPlay
+    coin_decides: CoinDecides
     exploration_pulls: Annotated[
         float,
         Keywords(minimum=0, description="mean number of pulls after which no arm that is a gap worse is pulled again"),
@@ -119,6 +122,23 @@ class TrialPlan:
     protocol: Protocol
 
     @property
+    def share_of_random_play(self) -> float | None:
+        """Regret, divided by that of pulling every arm equally often; None for infinitely many actions."""
+        return share_of_random_play(self.regret.mean, self.instance.means, self.horizon)
+
+    @property
+    def coin_decides(self) -> bool:
+        """Whether regret is 0.9 of that of random play or more: a coin would do as well."""
+        return is_a_coins(self.share_of_random_play)
+
+    @property
+    def warning(self) -> str:
+        """What to say where a coin decides, and what would help; empty where rewards do."""
+        if self.share_of_random_play is None or not self.coin_decides:
+            return ""
+        return coin_warning(self.share_of_random_play, self.policy.settings(), replicable=True)
+
+    @property
     def ratio_to_paper(self) -> float | None:
         """Regret, divided by that of the paper's algorithm with the paper's constants at the same horizon."""
         return _ratio(self.regret.mean, self.paper_regret)
@@ -153,6 +173,8 @@ class TrialPlan:
             "resolved": self.resolved,
             "expected_regret": self.regret.mean,
             "regret_interval": list(self.regret.interval),
+            "share_of_random_play": self.share_of_random_play,
+            "coin_decides": self.coin_decides,
             "exploration_pulls": self.exploration_pulls,
             "bound": self.bound,
             "ratio_to_paper": self.ratio_to_paper,
@@ -185,6 +207,7 @@ class TrialPlan:
             ),
             ("exploration", f"{self.exploration_pulls:,.0f} pulls, {share:.0%} of the horizon; mean of all runs"),
             ("expected regret", f"{short(self.regret.mean)} (95% of runs: {short(low)} to {short(high)})"),
+            ("of random play", in_words(self.share_of_random_play, self.instance.means)),
             ("proved bound", "none" if self.bound is None else f"{self.bound:.4g}"),
             ("against", _times(self.ratio_to_nonreplicable, self.question.ordinary, "not replicable")),
             ("against", _times(self.ratio_to_paper, self.question.papers, "the paper's constants") + self._longer()),

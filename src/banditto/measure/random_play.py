@@ -1,0 +1,63 @@
+"""Random play, every arm equally often: the regret that every other regret is shown as a share of.
+
+A number of lost rewards says nothing by itself. As a share of random play it does: 0.03 is a policy that learns soon,
+0.97 one for which a coin would do as well, however well its executions agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import fsum
+
+from banditto.core.protocol import Plain
+
+COIN = 0.9  # of random play: whoever loses as much has learnt next to nothing
+_ROUNDING = 2.0**-40  # of the means: gaps below are none
+
+
+def share_of_random_play(regret: float, means: Sequence[float], horizon: int) -> float | None:
+    """Divide a regret by that of pulling every arm equally often, T (best mean - average mean).
+
+    None where that has no meaning: all arms are equally good, or there are infinitely many.
+    """
+    if not means:
+        return None
+    lag = max(means) - fsum(means) / len(means)
+    if lag <= _ROUNDING * max(abs(mean) for mean in means):
+        return None
+    return regret / (horizon * lag)
+
+
+def is_a_coins(share: float | None) -> bool:
+    """Say whether a regret is so near to that of random play that a coin would do as well."""
+    return share is not None and share >= COIN
+
+
+def percent(share: float | None) -> str:
+    """Write a share as a percentage: whole from ten on, two digits below; a dash for none."""
+    if share is None:
+        return "-"
+    return f"{share:.0%}" if share >= 0.1 else f"{100 * share:.2g}%"
+
+
+def in_words(share: float | None, means: Sequence[float]) -> str:
+    """Write the share for a table, and why there is none."""
+    if share is None:
+        return "none: all arms are equally good" if means else "none: infinitely many actions"
+    coin = "; a coin would do as well" if is_a_coins(share) else ""
+    return f"{percent(share)} of the regret of pulling every arm equally often{coin}"
+
+
+def coin_warning(share: float, settings: Mapping[str, Plain], *, replicable: bool, where: str = "") -> str:
+    """Say that a coin would do as well, and what would help."""
+    helps = what_helps(settings, replicable=replicable)
+    return f"a coin would do as well as the rewards: regret is {percent(share)} of random play{where}; {helps}"
+
+
+def what_helps(settings: Mapping[str, Plain], *, replicable: bool) -> str:
+    """List what would let rewards decide: only what a policy with these settings has."""
+    helps = ["a longer horizon"]
+    helps += ["a larger rho"] if replicable else []
+    helps += ["a named gap"] if settings.get("gap") == "" else []
+    listed = helps[0] if len(helps) == 1 else f"{', '.join(helps[:-1])} or {helps[-1]}"
+    return f"{listed} would help"
