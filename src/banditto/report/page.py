@@ -34,7 +34,7 @@ pre { background: var(--code); padding: .7rem .9rem; overflow: auto; max-height:
   font-size: .85rem; }
 code { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 .PASS { color: var(--good); font-weight: 600; } .FAIL { color: var(--bad); font-weight: 600; }
-.CONSISTENT { color: var(--good); } .INCONCLUSIVE { color: var(--open); font-weight: 600; }
+.CONSISTENT { color: var(--good); font-weight: 600; } .INCONCLUSIVE { color: var(--open); font-weight: 600; }
 .agrees { color: var(--good); font-weight: 600; } .disagrees { color: var(--bad); font-weight: 600; }
 .not.testable { color: var(--open); font-weight: 600; }
 .claim { border-top: 1px solid var(--line); padding: .3rem 0 1rem; }
