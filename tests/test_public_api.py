@@ -139,6 +139,15 @@ SIGNATURES = {
         "False, out: 'str | Path | None' = None, jobs: 'int' = 1, executor: 'Executor | None' = None, progress: "
         "'CompareProgress | None' = None) -> 'Comparison'"
     ),
+    "lai_robbins": (
+        "(*, arms: 'int', gap: 'float', horizon: 'int', sigma: 'float' = 0.5, rewards: \"Literal['bounded', "
+        "'gaussian']\" = 'gaussian') -> 'LowerBound'"
+    ),
+    "lower_bound": (
+        "(*, arms: 'int', gap: 'float', rho: 'float', power: 'float' = 0.95, sigma: 'float' = 0.5, rewards: "
+        "\"Literal['bounded', 'gaussian']\" = 'gaussian', kind: \"Literal['one-batch', 'adaptive']\" = 'one-batch') -> "
+        "'LowerBound'"
+    ),
     "policy_of": "(protocol: 'Protocol') -> 'AnyPolicy'",
     "Resampled": "(log: 'RewardLog') -> None",
     "RewardLog": (
@@ -169,7 +178,7 @@ SIGNATURES = {
     ),
 }
 TYPES = {"ActionSet", "Attack", "Calibration", "Certificate", "Coins", "Design", "Comparison", "Guarantee", "Protocol"}
-TYPES |= {"Experiment", "Registration", "Replay", "Reproduction", "TrialPlan"}
+TYPES |= {"Experiment", "LowerBound", "Registration", "Replay", "Reproduction", "TrialPlan"}
 ERRORS = {
     *("BandittoError", "ConflictError", "ContractError", "InvalidArgument", "MissingExtra", "ShortHorizonWarning"),
     *("IllConditioned", "LogError", "NoMaximum", "NoStore", "StoreError", "WorkerError"),
@@ -236,6 +245,8 @@ def test_every_name_can_be_used_twice() -> None:
             assert bd.verify(f"sqlite:///{folder}/a.db", "one").holds
             assert bd.replicate(f"sqlite:///{folder}/a.db#one", f"sqlite:///{folder}/a.db#two").same
         assert isinstance(bd.plan(arms=2, gap=0.4, rho=0.5), bd.TrialPlan)
+        assert isinstance(bd.lower_bound(arms=2, gap=0.4, rho=0.5), bd.LowerBound)
+        assert isinstance(bd.lai_robbins(arms=2, gap=0.4, horizon=1000), bd.LowerBound)
         assert bd.certify(bd.UCB1(), world, horizon=100, rho=0.1, pairs=3).pairs == 3
         ordinary: list[Any] = [
             bd.UCB1(),

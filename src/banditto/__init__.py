@@ -46,8 +46,9 @@ if TYPE_CHECKING:
     from banditto.measure.calibrate import Calibration, calibrate
     from banditto.measure.certificate import Certificate
     from banditto.measure.certify import certify
-    from banditto.measure.compare import compare
+    from banditto.measure.compare import Comparison, compare
     from banditto.measure.comparison import Comparison
+    from banditto.measure.lower_bounds import LowerBound, lai_robbins, lower_bound
     from banditto.measure.plan import TrialPlan, plan
     from banditto.measure.replay import Replay, replay
     from banditto.paper import Reproduction, reproduce
@@ -77,6 +78,7 @@ _PLACES = {
     "IllConditioned": "banditto.core.errors",
     "InvalidArgument": "banditto.core.errors",
     "LogError": "banditto.core.errors",
+    "LowerBound": "banditto.measure.lower_bounds",
     "MissingExtra": "banditto.core.errors",
     "NoMaximum": "banditto.core.errors",
     "NoStore": "banditto.core.errors",
@@ -92,6 +94,8 @@ _PLACES = {
     "cluster": "banditto.engine.dask_cluster",
     "compare": "banditto.measure.compare",
     "g_optimal_design": "banditto.geometry.design",
+    "lai_robbins": "banditto.measure.lower_bounds",
+    "lower_bound": "banditto.measure.lower_bounds",
     "net": "banditto.geometry.actions.nets",
     "Replay": "banditto.measure.replay",
     "ReplicableLeastSquares": "banditto.policies.shared_linear.replicable_least_squares",
@@ -127,6 +131,7 @@ __all__ = [
     "IllConditioned",
     "InvalidArgument",
     "LogError",
+    "LowerBound",
     "MissingExtra",
     "NoMaximum",
     "NoStore",
@@ -147,6 +152,8 @@ __all__ = [
     "cluster",
     "compare",
     "g_optimal_design",
+    "lai_robbins",
+    "lower_bound",
     "net",
     "plan",
     "policy_of",

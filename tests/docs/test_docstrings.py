@@ -44,6 +44,9 @@ STATEMENTS = {
     "Attack": ("Definition 1",),
     "CertifiedElimination": ("Beyond the paper", "docs/certified-elimination.md"),
     "CertifiedLinear": ("Beyond the paper", "docs/certified-linear.md"),
+    "LowerBound": ("Beyond the paper", "docs/lower-bounds.md"),
+    "lower_bound": ("Beyond the paper", "docs/lower-bounds.md"),
+    "lai_robbins": ("Lai and Robbins (1985)",),
     "UCB1": ("Auer, Cesa-Bianchi, Fischer 2002",),
     "KLUCB": ("Garivier, Cappé 2011",),
     "MOSS": ("Audibert, Bubeck 2009",),
@@ -69,9 +72,9 @@ PLAIN = {
 # What measures, plans or runs live: every argument or attribute is described, in its order, and there is an example.
 FUNCTIONS = {
     *("attack", "calibrate", "certify", "cluster", "compare", "plan", "replay", "replicate", "reproduce", "verify"),
-    "watch_pair",
+    *("lai_robbins", "lower_bound", "watch_pair"),
 }
-RESULTS = {"Attack", "Calibration", "Certificate", "Comparison", "Replay", "Reproduction", "TrialPlan"}
+RESULTS = {"Attack", "Calibration", "Certificate", "Comparison", "LowerBound", "Replay", "Reproduction", "TrialPlan"}
 # Users do not make these by their constructors: attributes are described instead of arguments.
 RETURNED = RESULTS | {"Experiment", "Registration"}
 

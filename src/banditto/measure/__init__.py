@@ -1,1 +1,1 @@
-"""What is measured of a policy: certify, compare and study files, attack, calibrate, plan, replay, golden digests."""
+"""What is measured of a policy: certify, compare, attack, calibrate, plan, replay, golden digests; lower bounds."""

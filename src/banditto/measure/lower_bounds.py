@@ -1,0 +1,316 @@
+"""Lower bounds: what no replicable policy can do with less, whoever invents it. docs/lower-bounds.md has the proofs.
+
+Symbols  K: arms, Delta: the gap, beta: 1 - power, kappa, H and J: as in `crossings`
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Literal, NamedTuple
+
+from scipy.special import ndtri
+from typing_extensions import TypedDict
+
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import integer, open_unit, real
+from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON, checked_arms
+from banditto.core.json_types import Natural
+from banditto.core.rewards import FURTHEST_MEAN, Rewards
+from banditto.core.text import html_table, text_table
+from banditto.measure.crossings import COIN_KAPPA, COIN_WHOLE, KAPPA, WHOLE, profile
+
+LEAST_RHO = 1e-9
+NARROWEST, WIDEST_COIN = 1e-9, 0.999  # gaps; the first is in standard deviations for Gaussian rewards
+_ROUNDING = 1e-9  # relative: what the floats of a formula may be off by, and more
+_DIRECTIONS, _STEPS = 9, 100
+
+
+class LowerBoundContent(TypedDict):
+    """A `LowerBound` as plain data."""
+
+    per_arm: Natural
+    total: Natural
+    statement: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class LowerBound:
+    """Pulls that no policy of a kind can do without. Beyond the paper: proved in docs/lower-bounds.md.
+
+    Made by `lower_bound` and `lai_robbins`.
+
+    Attributes:
+        per_arm: pulls of each arm; in expectation, and of each worse arm, unless all pulls are made in one batch.
+        total: pulls of all arms together; in expectation unless all pulls are made in one batch.
+        statement: what is proved, and for which rewards, as one sentence.
+
+    Examples:
+        >>> from banditto import lower_bound
+        >>> found = lower_bound(arms=2, gap=0.05, rho=0.1)
+        >>> found.per_arm, found.total
+        (5123, 10246)
+    """
+
+    per_arm: int
+    total: int
+    statement: str
+
+    def to_dict(self) -> LowerBoundContent:
+        """Return plain data: the three attributes."""
+        return {"per_arm": self.per_arm, "total": self.total, "statement": self.statement}
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Return what a reader wants to know, as pairs of a label and its text."""
+        first, *others = wrap(self.statement, 100)
+        numbers = [("per arm", f"{self.per_arm:,}"), ("total", f"{self.total:,}"), ("proved", first)]
+        return numbers + [("", line) for line in others]
+
+    def table(self) -> str:
+        """Return the rows as a table in plain text."""
+        return text_table(("lower bound", ""), self.rows())
+
+    def _repr_html_(self) -> str:
+        return html_table(("lower bound", ""), self.rows())
+
+
+def lower_bound(
+    *,
+    arms: int,
+    gap: float,
+    rho: float,
+    power: float = 0.95,
+    sigma: float = 0.5,
+    rewards: Literal["bounded", "gaussian"] = "gaussian",
+    kind: Literal["one-batch", "adaptive"] = "one-batch",
+) -> LowerBound:
+    """Bound from below the pulls of any rule that is replicable on all arms and finds a best arm that leads by `gap`.
+
+    Beyond the paper: docs/lower-bounds.md has the theorems. `one-batch` is about rules that pull every arm equally
+    often, as often as was fixed in advance, and then choose an arm; two executions must choose alike. `adaptive` is
+    about policies that decide from pull to pull and stop when they like; two executions must make the same pulls and
+    the same choice. Where nothing is chosen at the end, an arm that gets more than half of the pulls counts as chosen.
+    Adaptive numbers are expectations, rounded down. A policy that repeats its choice, but not its pulls, is bound by
+    neither: it can stop earlier.
+
+    Args:
+        arms: how many arms there are.
+        gap: by how much the best arm leads every other, in units of the rewards.
+        rho: the largest probability that two executions differ, on all arms whatever their means are.
+        power: the least probability of choosing the best arm when it leads by `gap`, above 0.5.
+        sigma: the standard deviation of Gaussian rewards; 0.5 for `rewards="bounded"`.
+        rewards: `"gaussian"`, or `"bounded"`: proved for 0/1 rewards, so no rule for all rewards in [0, 1] needs less.
+        kind: `"one-batch"` or `"adaptive"`.
+
+    Raises:
+        InvalidArgument: an argument is not allowed.
+
+    Examples:
+        >>> lower_bound(arms=4, gap=0.05, rho=0.1, rewards="bounded").per_arm
+        7933
+        >>> found = lower_bound(arms=4, gap=0.05, rho=0.1, kind="adaptive")
+        >>> found.per_arm, found.total
+        (1602, 11958)
+    """
+    limits = _checked(arms, gap, rho, power, sigma, rewards)
+    match kind:
+        case "one-batch":
+            pulls = _in_one_batch(limits)
+            return LowerBound(per_arm=pulls, total=limits.arms * pulls, statement=_one_batch_statement(limits, pulls))
+        case "adaptive":
+            worse, total = (_down(number) for number in _adaptive(limits))
+            return LowerBound(per_arm=worse, total=total, statement=_adaptive_statement(limits, worse, total))
+        case _:
+            raise InvalidArgument("kind", kind, "'one-batch' or 'adaptive'")
+
+
+def lai_robbins(
+    *,
+    arms: int,
+    gap: float,
+    horizon: int,
+    sigma: float = 0.5,
+    rewards: Literal["bounded", "gaussian"] = "gaussian",
+) -> LowerBound:
+    """Return the line of Lai and Robbins (1985), for policies that need not be replicable: log T over a divergence.
+
+    It is a limit for long horizons, and about policies that are consistent on all arms: it bounds nothing at a given
+    horizon. docs/lower-bounds.md has it beside the bounds that do.
+
+    Args:
+        arms: how many arms there are.
+        gap: by how much the best arm leads every other, in units of the rewards.
+        horizon: T, how many pulls there are.
+        sigma: the standard deviation of Gaussian rewards; 0.5 for `rewards="bounded"`.
+        rewards: `"gaussian"`, or `"bounded"`: for 0/1 rewards with means (1 - gap)/2 and (1 + gap)/2.
+
+    Raises:
+        InvalidArgument: an argument is not allowed.
+
+    Examples:
+        >>> lai_robbins(arms=2, gap=0.1, horizon=10**6).per_arm
+        690
+    """
+    limits = _checked(arms, gap, 0.5, 0.75, sigma, rewards)
+    length = integer(horizon, "horizon", SHORTEST_HORIZON, LONGEST_HORIZON)
+    pulls = math.log(length) / (limits.gap**2 / (2.0 * limits.sigma**2) if limits.gaussian else _flipped(limits.gap))
+    statement = (
+        f"In the limit of long horizons, every policy whose regret grows more slowly than any power of T on all "
+        f"{limits.family} pulls each arm that is {limits.gap:g} worse at least log T over a divergence times in "
+        f"expectation, {_down(pulls):,} for T = {length:,}; at a given horizon this proves nothing."
+    )
+    return LowerBound(per_arm=_down(pulls), total=_down((limits.arms - 1) * pulls), statement=statement)
+
+
+class _Limits(NamedTuple):
+    """Arguments that have been checked."""
+
+    arms: int
+    gap: float
+    rho: float
+    power: float
+    sigma: float
+    gaussian: bool
+
+    @property
+    def beta(self) -> float:
+        return 1.0 - self.power
+
+    @property
+    def evidence(self) -> float:
+        """kl(beta, 1 - beta): how surely the policy tells who is best."""
+        return (1.0 - 2.0 * self.beta) * math.log(self.power / self.beta)
+
+    @property
+    def family(self) -> str:
+        return f"Gaussian arms with sigma {self.sigma:g}" if self.gaussian else "arms with 0/1 rewards"
+
+    @property
+    def premise(self) -> str:
+        """What is asked of the rule, on all arms of the family."""
+        return (
+            f"with probability at most {self.rho:g} on any {self.family}, and which chooses the best of {self.arms} "
+            f"arms with probability at least {self.power:g} when it leads all others by {self.gap:g} or more,"
+        )
+
+
+def _checked(arms: int, gap: float, rho: float, power: float, sigma: float, rewards: str) -> _Limits:
+    arms = checked_arms(arms)
+    if rewards not in ("bounded", "gaussian"):
+        raise InvalidArgument("rewards", rewards, "'bounded' or 'gaussian'")
+    known = Rewards.of(rewards, sigma)
+    gaussian = known.kind == "gaussian"
+    unit = known.sigma if gaussian else 1.0
+    low, high = NARROWEST * unit, 2.0 * FURTHEST_MEAN * unit if gaussian else WIDEST_COIN
+    allowed = f"a number from {low:g} to {high:g}"
+    if not low <= real(gap, "gap", allowed) <= high:
+        raise InvalidArgument("gap", gap, allowed)
+    if (rho := open_unit(rho, "rho")) < LEAST_RHO:
+        raise InvalidArgument("rho", rho, f"a number from {LEAST_RHO:g} to 1, which is excluded")
+    allowed = "a number between 0.5 and 1, both excluded"
+    if not 0.5 < real(power, "power", allowed) < 1.0:
+        raise InvalidArgument("power", power, allowed)
+    return _Limits(arms, float(gap), rho, float(power), known.sigma, gaussian)
+
+
+def _up(pulls: float) -> int:
+    """The fewest pulls that a bound allows; with none at all, nobody is right more than half of the time."""
+    return max(1, math.ceil(pulls * (1.0 - _ROUNDING)))
+
+
+def _down(pulls: float) -> int:
+    """An expectation may lie between two integers, so its bound is rounded down."""
+    return math.floor(pulls * (1.0 - _ROUNDING))
+
+
+def _in_one_batch(limits: _Limits) -> int:
+    """Theorem 1: pulls of each arm."""
+    if not limits.gaussian:
+        return max(_coins_in_one_batch(limits, lift) for lift in _lifts(limits))
+    arms, gap, rho, beta = limits.arms, limits.gap / limits.sigma, limits.rho, limits.beta
+    same = WHOLE * max(0.0, 1.0 - 1.0 / arms - KAPPA * beta) / rho
+    right = float(ndtri(limits.power) - ndtri(1.0 / arms))
+    return _up(arms / (arms - 1) * (max(same, right) / gap) ** 2)
+
+
+def _lifts(limits: _Limits) -> Iterator[float]:
+    """Shares of the gap by which the best arm rises from 1/2, while the others fall by the rest: any one is a proof."""
+    last = 1.0 - 1.0 / limits.arms
+    for step in range(_DIRECTIONS if limits.arms > 2 else 1):
+        lift = last + (0.5 - last) * step / (_DIRECTIONS - 1)
+        if lift * limits.gap < 0.4999:  # a mean inside (0, 1)
+            yield lift
+
+
+def _coins_in_one_batch(limits: _Limits, lift: float) -> int:
+    """Theorem 2: every bound on the pulls says how nearly normal their sum is, which gives the next bound."""
+    others, gap, fall = limits.arms - 1, limits.gap, 1.0 - lift
+    length = 2.0 * gap * (lift * math.atanh(2.0 * lift * gap) + others * fall * math.atanh(2.0 * fall * gap))
+    skew = lift**3 * _third_moment(lift * gap) + others * fall**3 * _third_moment(fall * gap)
+    skew /= (4.0 * (lift**2 + others * fall**2)) ** 1.5
+    pulls = 1
+    for _ in range(_STEPS):
+        shape = profile(skew / (2.0 * math.sqrt(pulls)))
+        same = shape.whole * max(0.0, 1.0 - 1.0 / limits.arms - shape.kappa * limits.beta) / limits.rho
+        right = shape.climb(1.0 / limits.arms, limits.power)
+        found = _up(max(same, right) ** 2 / length)
+        if found <= pulls:
+            break
+        pulls = found
+    return pulls
+
+
+def _third_moment(offset: float) -> float:
+    """The third absolute moment of the score of a 0/1 reward whose mean is 1/2 + offset."""
+    return (0.5 + 2.0 * offset**2) / (0.25 - offset**2) ** 2
+
+
+def _adaptive(limits: _Limits) -> tuple[float, float]:
+    """Theorem 3: expected pulls of each worse arm, and of all arms together."""
+    others = limits.arms - 1
+    if limits.gaussian:
+        share = max(0.0, 1.0 - KAPPA * limits.rho - (1.0 + KAPPA) * limits.beta)
+        same = WHOLE**2 * share**3 / (2.0 * limits.rho) ** 2
+        worse = max(same, limits.evidence / 2.0) * (limits.sigma / limits.gap) ** 2
+        return worse, (1.0 + math.sqrt(others)) ** 2 * worse
+    # one arm moves from 1/2 - gap to 1/2 + gap; or two change places, which is the same for half the gap
+    moved = 2.0 * limits.gap
+    worse = max(_coins_that_move(limits, moved), limits.evidence / _flipped(moved)) if moved < 1.0 else 0.0
+    both = max(_coins_that_move(limits, limits.gap), limits.evidence / _flipped(limits.gap))
+    return worse, max(both, others * worse)
+
+
+def _coins_that_move(limits: _Limits, reach: float) -> float:
+    """Expected tosses of a coin whose bias moves from (1 - reach)/2 to (1 + reach)/2."""
+    share = 1.0 - COIN_KAPPA * limits.rho - (1.0 + COIN_KAPPA) * limits.beta
+    if share <= 0.0:
+        return 0.0
+    paid = 2.0 * limits.rho * math.asin(reach)
+    fewest = (2.0 * COIN_WHOLE * share / (3.0 * paid)) ** 2  # below it, Cramer and Rao's J will do
+    shape = profile((1.0 + reach**2) / (2.0 * math.sqrt((1.0 - reach**2) * fewest)))
+    whole = shape.whole if shape.kappa <= COIN_KAPPA else COIN_WHOLE
+    return whole**2 * share**3 / paid**2
+
+
+def _flipped(reach: float) -> float:
+    """The divergence of a coin with bias (1 - reach)/2 from one with (1 + reach)/2."""
+    return reach * (math.log1p(reach) - math.log1p(-reach))
+
+
+def _one_batch_statement(limits: _Limits, pulls: int) -> str:
+    return (
+        f"Every rule that pulls all arms equally often in one batch, whose two executions choose differently "
+        f"{limits.premise} needs at least {pulls:,} pulls of each arm."
+    )
+
+
+def _adaptive_statement(limits: _Limits, worse: int, total: int) -> str:
+    place = f"where the best arm leads all others by exactly {limits.gap:g}"
+    if not limits.gaussian:
+        place = f"on some arms of which the best leads all others by exactly {limits.gap:g}"
+    return (
+        f"Every policy whose two executions differ in their pulls or in their choice {limits.premise} pulls each worse "
+        f"arm at least {worse:,} times in expectation, and all arms together at least {total:,} times, {place}."
+    )
