@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from banditto.measure.calibrate import Calibration, calibrate
     from banditto.measure.certificate import Certificate
     from banditto.measure.certify import certify
-    from banditto.measure.compare import Comparison, compare
+    from banditto.measure.compare import compare
     from banditto.measure.comparison import Comparison
     from banditto.measure.lower_bounds import LowerBound, lai_robbins, lower_bound
     from banditto.measure.plan import TrialPlan, plan

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from benchmarks import one_cut
 
 pytestmark = pytest.mark.long

@@ -51,10 +51,20 @@ PlanHorizon = Annotated[str | None, typer.Option("--horizon", metavar="N", help=
 RegretOption = Annotated[
     str | None, typer.Option("--regret", metavar="X", help="Expected regret that is allowed; then leave out two.")
 ]
+Power = Annotated[
+    str | None,
+    typer.Option("--power", metavar="X", help="How likely arms a gap worse must be dropped in time (default: 0.95)."),
+]
 Resolve = Annotated[
-    str, typer.Option("--resolve", metavar="X", help="How likely arms that are a gap worse must be dropped in time.")
+    str | None, typer.Option("--resolve", metavar="X", hidden=True, help="The name that --power had before.")
 ]
 By = Annotated[str, typer.Option("--by", metavar="X", help="In time: before this share of the horizon is spent.")]
+RateAtMost = Annotated[
+    str | None, typer.Option("--rate-at-most", metavar="X", help="Promise that no arm's mean exceeds this.")
+]
+Baseline = Annotated[
+    str | None, typer.Option("--baseline", metavar="X", help="The worse arms' mean in the rehearsals.")
+]
 PlanOut = Annotated[
     str | None, typer.Option("--out", metavar="DIR", help="Write plan.json, protocol.toml, and curves over rho there.")
 ]
@@ -69,8 +79,11 @@ def plan(
     rho: PlanRho = None,
     horizon: PlanHorizon = None,
     regret: RegretOption = None,
-    resolve: Resolve = "0.95",
+    power: Power = None,
+    resolve: Resolve = None,
     by: By = "0.5",
+    rate_at_most: RateAtMost = None,
+    baseline: Baseline = None,
     actions: parameters.Actions = None,
     action_set: parameters.ActionSetOption = None,
     dimension: parameters.KindDimension = None,
@@ -110,8 +123,11 @@ def plan(
                 policy=policy or policy_flag,
                 actions=getattr(world, "actions", None),
                 environment=environment or "bernoulli",
+                power=None if power is None else real(power, "power"),
                 resolve=typed("resolve", resolve),
-                by=typed("by", by),
+                by=real(by, "by"),
+                rate_at_most=None if rate_at_most is None else real(rate_at_most, "rate_at_most"),
+                baseline=None if baseline is None else real(baseline, "baseline"),
                 seed=0 if seed is None else typed("seed", seed),
                 progress=tell,
             )

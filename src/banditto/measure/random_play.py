@@ -40,12 +40,12 @@ def percent(share: float | None) -> str:
     return f"{share:.0%}" if share >= 0.1 else f"{100 * share:.2g}%"
 
 
-def in_words(share: float | None, means: Sequence[float]) -> str:
-    """Write the share for a table, and why there is none."""
+def in_words(share: float | None, means: Sequence[float], *, coin: bool = True) -> str:
+    """Write the share for a table, and why there is none; without `coin` it says nothing of coins."""
     if share is None:
         return "none: all arms are equally good" if means else "none: infinitely many actions"
-    coin = "; a coin would do as well" if is_a_coins(share) else ""
-    return f"{percent(share)} of the regret of pulling every arm equally often{coin}"
+    end = "; a coin would do as well" if coin and is_a_coins(share) else ""
+    return f"{percent(share)} of the regret of pulling every arm equally often{end}"
 
 
 def coin_warning(share: float, settings: Mapping[str, Plain], *, replicable: bool, where: str = "") -> str:

@@ -1,7 +1,7 @@
 """Plan: what an experiment will need and cost, before the first pull.
 
 Of gap, rho and horizon one is left out and solved for. With a budget of regret a second one may be left out. A plan is
-feasible when, on its instance, every arm that is `gap` worse than the best is dropped with probability `resolve` before
+feasible when, on its instance, every arm that is `gap` worse than the best is dropped with probability `power` before
 the share `by` of the horizon is spent; that is measured by rehearsals, and stands with 99.9% confidence.
 """
 
@@ -19,6 +19,7 @@ from banditto.core.exact import integer, open_unit, real
 from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
 from banditto.geometry.actions.checking import checked_actions
 from banditto.measure.certificate import Regret
+from banditto.measure.lower_bounds import WIDEST_COIN, LowerBound, lower_bound
 from banditto.measure.plan.planner import (
     LARGEST_RHO,
     LEAST_RHO,
@@ -29,13 +30,20 @@ from banditto.measure.plan.planner import (
     Progress,
     Settled,
 )
-from banditto.measure.plan.questions import AIMED, AIMED_LINEAR, Question
+from banditto.measure.plan.questions import AIMED, AIMED_LINEAR, ONE_CUT, Question
 from banditto.measure.plan.rehearsal import Rehearsal
 from banditto.measure.plan.trial_plan import TrialPlan
-from banditto.problems.catalogue import protocol_on
-from banditto.problems.environment import Environment
+from banditto.measure.plan.yardsticks import Alternative, ordinary_test
+from banditto.problems.catalogue import protocol_on, takes_option
+from banditto.problems.environment import Environment, LinearEnvironment
 
 MOST_SURE = 0.999  # more would take too many rehearsals
+HOUSE = (ONE_CUT, AIMED)  # what a plan chooses from; the first is the cheaper one where no regret is asked for
+CAVEATS = {  # policies that a plan is compared with, and what to know of them
+    ONE_CUT: "it makes one decision, after one batch",
+    AIMED: "it goes on testing for smaller gaps",
+    "explore-then-commit": "it is replicable only if the best arm does lead by the gap",
+}
 
 
 def plan(
@@ -48,14 +56,17 @@ def plan(
     policy: str | None = None,
     actions: Any = None,
     environment: str = "bernoulli",
-    resolve: float = 0.95,
+    power: float | None = None,
     by: float = 0.5,
+    rate_at_most: float | None = None,
+    baseline: float | None = None,
+    resolve: float | None = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> TrialPlan:
     """Solve for the one of gap, rho and horizon that is left out; a plan comes back that says what it will cost.
 
-    A plan promises that, with probability `resolve`, every arm that is `gap` worse than the best is dropped before the
+    A plan promises that, with probability `power`, every arm that is `gap` worse than the best is dropped before the
     share `by` of the horizon is spent. Rehearsals measure that; docs/cost.md says how.
 
     Args:
@@ -64,11 +75,14 @@ def plan(
         rho: the largest probability that two runs differ.
         horizon: how many pulls there are.
         regret: the most that may be lost in expectation; with it, leave out two of gap, rho and horizon.
-        policy: a name such as `random-threshold:paper`; by default the house policy for the problem.
+        policy: a name such as `random-threshold:paper`; by default the cheapest one that keeps the promise.
         actions: a list of feature vectors or an action set, for a linear problem.
         environment: the kind of rewards: `bernoulli` or `gaussian:SIGMA`.
-        resolve: the probability with which the promise is to be kept, at most 0.999.
-        by: the share of the horizon before whose end it is to be kept.
+        power: the probability with which the promise is to be kept, at most 0.999. Default 0.95.
+        by: the share of the horizon before whose end it is to be kept; with 1, the last pull must show it.
+        rate_at_most: a promise that no arm's mean exceeds this, for rewards in [0, 1].
+        baseline: the mean of the worse arms in the rehearsals. By default one at which it is hardest.
+        resolve: the name that `power` had before; give one of them.
         seed: the seed of the rehearsals, and of the protocol.
         progress: called with a line about what is being done.
 
@@ -78,34 +92,88 @@ def plan(
     Examples:
         >>> found = plan(arms=2, gap=0.4, rho=0.5)
         >>> found.policy.name, found.policy.guarantee().holds
-        ('certified-elimination', True)
+        ('one-cut', True)
     """
-    question = asked(policy, arms, actions, environment, resolve, by)
+    if power is not None and resolve is not None:
+        raise InvalidArgument("resolve", resolve, "none beside power, whose name it was before")
+    named = "resolve" if power is None and resolve is not None else "power"
+    sure = open_unit(next((value for value in (power, resolve) if value is not None), 0.95), named)
+    least = 0.5 if named == "power" else 0.0
+    if not least < sure <= MOST_SURE:
+        raise InvalidArgument(named, sure, f"a number above {least:g} and at most {MOST_SURE:g}")
+    question = asked(policy, arms, actions, environment, sure, by, rate_at_most, baseline)
     seed = integer(seed, "seed", 0, LARGEST_SEED)
-    numbers = _checked(question, gap, rho, horizon, regret)
-    planner = Planner(question, seed, progress or (lambda line: None))
-    return answered(planner, planner.settled(numbers))
+    numbers, tell = _checked(question, gap, rho, horizon, regret), progress or (lambda line: None)
+    planner, settled = _cheapest(question, numbers, seed, tell, choose=policy is None and actions is None)
+    return answered(planner, settled)
 
 
-def asked(policy: str | None, arms: int | None, actions: Any, environment: str, resolve: float, by: float) -> Question:
+def _cheapest(question: Question, numbers: Open, seed: int, tell: Progress, *, choose: bool) -> tuple[Planner, Settled]:
+    """Settle the plan; where a policy is to be chosen, the one that needs least of what was left open.
+
+    Without a budget of regret nothing that we have needs less than OneCut. With one, a ladder may lose less in the end.
+    """
+    names = HOUSE if choose and numbers.regret is not None else (question.policy,)
+    found: list[tuple[Planner, Settled]] = []
+    refusals: list[InvalidArgument] = []
+    for name in names:
+        planner = Planner(replace(question, policy=name), seed, tell)
+        try:
+            found.append((planner, planner.settled(numbers)))
+        except InvalidArgument as error:
+            refusals.append(error)
+    if not found:
+        raise refusals[0]
+    left_open = [index for index, value in enumerate(numbers[:3]) if value is None]
+    return min(found, key=lambda one: [one[1][index] for index in reversed(left_open)])
+
+
+def asked(
+    policy: str | None,
+    arms: int | None,
+    actions: Any,
+    environment: str,
+    resolve: float = 0.95,
+    by: float = 0.5,
+    rate_at_most: float | None = None,
+    baseline: float | None = None,
+) -> Question:
     """Check what a plan is about; the question comes back."""
+    share = real(by, "by", "a number above 0 and at most 1")
+    if not 0.0 < share <= 1.0:
+        raise InvalidArgument("by", by, "a number above 0 and at most 1")
     question = Question(
-        policy=policy or (AIMED if actions is None else AIMED_LINEAR),
+        policy=policy or (HOUSE[0] if actions is None else AIMED_LINEAR),
         arms=arms,
         actions=None if actions is None else checked_actions(actions),
         environment=environment,
-        resolve=open_unit(resolve, "resolve"),
-        by=open_unit(by, "by"),
+        resolve=resolve,
+        by=share,
+        rate_at_most=None if rate_at_most is None else open_unit(rate_at_most, "rate_at_most"),
+        baseline=baseline,
     )
+    _check_rates(question)
     if actions is not None and not question.entry.linear:
         allowed = "one that uses features: " + ", ".join(
             name for name, entry in policies.REGISTRY.items() if entry.linear
         )
         raise InvalidArgument("policy", question.policy, allowed)
-    if question.resolve > MOST_SURE:
-        raise InvalidArgument("resolve", resolve, f"a number between 0 and {MOST_SURE:g}")
     question.made(gap=question.widest / 2.0, rho=0.5, horizon=10**6)  # raises for a policy that is not for this
     return question
+
+
+def _check_rates(question: Question) -> None:
+    """Refuse rates for rewards that have none, and a baseline that leaves no room for a better arm."""
+    rate, baseline, blank = question.rate_at_most, question.baseline, question.blank()
+    bounded = blank.rewards.kind == "bounded" and not isinstance(blank, LinearEnvironment)
+    for name, value in (("rate_at_most", rate), ("baseline", baseline)):
+        if value is not None and not bounded:
+            raise InvalidArgument(name, value, "none but for arms with rewards in [0, 1]")
+    if rate is not None and not takes_option(question.policy, "rate_at_most"):
+        raise InvalidArgument("rate_at_most", rate, f"none, because {question.policy} cannot use it")
+    highest = 1.0 if rate is None else rate
+    if baseline is not None and not 0.0 <= real(baseline, "baseline") < highest:
+        raise InvalidArgument("baseline", baseline, f"a number from 0 to {highest:g}, which a better arm can exceed")
 
 
 def _checked(
@@ -154,6 +222,9 @@ def answered(planner: Planner, numbers: Settled) -> TrialPlan:
         paper_regret=_others_regret(planner, question.papers, numbers, instance),
         paper_horizon=_papers_horizon(planner, numbers),
         ordinary_regret=_others_regret(planner, question.ordinary, numbers, instance),
+        lower_bound=_lower_bound(question, numbers),
+        ordinary_test=ordinary_test(instance, gap, question.resolve),
+        alternatives=_alternatives(planner, numbers),
         executions=rehearsal.regrets.size,
         seed=planner.seed,
         protocol=protocol_on(policy, arms=len(instance.means), seed=planner.seed, horizon=horizon, rho=rho),
@@ -170,6 +241,41 @@ def _others_regret(planner: Planner, spec: str | None, numbers: Settled, instanc
     except InvalidArgument:  # a net that is too fine for this horizon
         return None
     return float(planner.played(other, instance, numbers.gap).regrets.mean())
+
+
+def _lower_bound(question: Question, numbers: Settled) -> LowerBound | None:
+    """Bound the pulls of every replicable policy for this promise; None where nothing is proved."""
+    blank = question.blank()
+    if isinstance(blank, LinearEnvironment) or question.resolve <= 0.5 or question.rate_at_most is not None:
+        return None
+    kind, sigma, _ = blank.rewards
+    return lower_bound(
+        arms=len(blank.means),
+        gap=min(numbers.gap, WIDEST_COIN) if kind == "bounded" else numbers.gap,
+        rho=numbers.rho,
+        power=question.resolve,
+        sigma=sigma,
+        rewards="bounded" if kind == "bounded" else "gaussian",
+        kind="adaptive",
+    )
+
+
+def _alternatives(planner: Planner, numbers: Settled) -> tuple[Alternative, ...]:
+    """Find about what other policies for arms would need for the same promise."""
+    question = planner.question
+    if question.actions is not None:
+        return ()
+    found = []
+    for name, caveat in CAVEATS.items():
+        if name == question.policy or (question.rate_at_most is not None and not takes_option(name, "rate_at_most")):
+            continue
+        planner.tell(f"the same with {name}")
+        other = Planner(replace(question, policy=name), planner.seed, planner.tell, PlanEffort(4096, 1.15, 1.02))
+        horizon = other.horizon(numbers.gap, numbers.rho, 1.02)
+        played = None if horizon is None else other.best(Settled(numbers.gap, numbers.rho, horizon))
+        regret = None if played is None else float(played.rehearsal.regrets.mean())
+        found.append(Alternative(name, horizon, regret, caveat))
+    return tuple(sorted(found, key=lambda one: one.horizon or LONGEST_HORIZON))
 
 
 def _papers_horizon(planner: Planner, numbers: Settled) -> int | None:

@@ -9,12 +9,14 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 from typing_extensions import TypedDict
 
 from banditto import policies
-from banditto.core.json_types import AboveZero, Amount, Digest, Horizon, InsideUnit, Keywords, Natural, Positive
+from banditto.core.json_types import AboveZero, Amount, Digest, Horizon, InsideUnit, Keywords, Natural, Positive, Share
 from banditto.core.protocol import Protocol
 from banditto.core.text import html_table, short, text_table
 from banditto.measure.certificate import CoinDecides, Regret, ShareOfRandomPlay
+from banditto.measure.lower_bounds import LowerBound, LowerBoundContent
 from banditto.measure.plan.planner import LEAST_RHO, Planner, Settled
 from banditto.measure.plan.questions import Question
+from banditto.measure.plan.yardsticks import Alternative, AlternativeContent, Yardstick, YardstickContent
 from banditto.measure.random_play import coin_warning, in_words, is_a_coins, share_of_random_play
 from banditto.policies.policy import Policy
 from banditto.problems.environment import Environment, LinearEnvironment
@@ -32,8 +34,11 @@ class PlanContent(TypedDict):
     gap: AboveZero
     rho: InsideUnit
     horizon: Horizon
-    resolve: InsideUnit
-    by: InsideUnit
+    resolve: Annotated[InsideUnit, Keywords(description="the same as power, its name in version 1")]
+    power: InsideUnit
+    by: Annotated[float, Keywords(exclusiveMinimum=0, maximum=1)]
+    rate_at_most: InsideUnit | None
+    baseline: Share | None
     resolved: Annotated[
         float,
         Keywords(
@@ -64,6 +69,16 @@ class PlanContent(TypedDict):
         float | None, Keywords(description="expected regret divided by that of nonreplicable_policy")
     ]
     nonreplicable_policy: str | None
+    lower_bound: Annotated[
+        LowerBoundContent | None,
+        Keywords(description="pulls that no replicable policy can do without; null where none is proved"),
+    ]
+    ordinary_test: Annotated[
+        YardstickContent | None, Keywords(description="what an ordinary test of the same question needs")
+    ]
+    alternatives: Annotated[
+        list[AlternativeContent], Keywords(description="other policies for the same promise, by their horizons")
+    ]
     batches: list[dict[str, Any]]
     instance: Annotated[dict[str, Any], Keywords(required=["name"])]
     executions: Positive
@@ -92,6 +107,9 @@ class TrialPlan:
         paper_regret: expected regret of the paper's algorithm with the paper's constants; None if it cannot be made.
         paper_horizon: about the shortest horizon at which that algorithm keeps the promise; None if not looked for.
         ordinary_regret: expected regret of a policy in batches that is not replicable; None if there is none.
+        lower_bound: pulls that no replicable policy can do without; None where none is proved.
+        ordinary_test: what an ordinary test of the same question needs; None for infinitely many actions.
+        alternatives: other policies for the same promise, with their shortest horizons.
         executions: how many executions a rehearsal had.
         seed: the seed of the rehearsals, and of the protocol.
         protocol: what to run the experiment by, here and in a second lab.
@@ -117,6 +135,9 @@ class TrialPlan:
     paper_regret: float | None
     paper_horizon: int | None
     ordinary_regret: float | None
+    lower_bound: LowerBound | None
+    ordinary_test: Yardstick | None
+    alternatives: tuple[Alternative, ...]
     executions: int
     seed: int
     protocol: Protocol
@@ -128,14 +149,17 @@ class TrialPlan:
 
     @property
     def coin_decides(self) -> bool:
-        """Whether regret is 0.9 of that of random play or more: a coin would do as well."""
-        return is_a_coins(self.share_of_random_play)
+        """Whether a coin would do as well: regret is 0.9 of random play or more, and the promise is not kept."""
+        return is_a_coins(self.share_of_random_play) and self.resolved < self.question.resolve
 
     @property
     def warning(self) -> str:
         """What to say where a coin decides, and what would help; empty where rewards do."""
-        if self.share_of_random_play is None or not self.coin_decides:
+        if self.share_of_random_play is None or not is_a_coins(self.share_of_random_play):
             return ""
+        if not self.coin_decides:  # it is right in the end, and pays with every pull until then
+            share = f"{self.share_of_random_play:.0%} of random play"
+            return f"regret is {share}: nearly all pulls are spent before the decision"
         return coin_warning(self.share_of_random_play, self.policy.settings(), replicable=True)
 
     @property
@@ -156,8 +180,8 @@ class TrialPlan:
     def to_dict(self) -> PlanContent:
         """Return plain data.
 
-        The `question` is there as what it asked for (`resolve`, `by`) and the names of the policies that it compares
-        with, whose `paper_regret` and `ordinary_regret` are there as ratios. `regret` is `expected_regret` and
+        The `question` is there as what it asked for (`power`, `by`, rates) and the names of the policies that it
+        compares with, whose `paper_regret` and `ordinary_regret` are there as ratios. `regret` is `expected_regret` and
         `regret_interval`. The `protocol` is a file of its own and is there by its digest.
         """
         return {
@@ -169,7 +193,10 @@ class TrialPlan:
             "rho": self.rho,
             "horizon": self.horizon,
             "resolve": self.question.resolve,
+            "power": self.question.resolve,
             "by": self.question.by,
+            "rate_at_most": self.question.rate_at_most,
+            "baseline": self.question.baseline,
             "resolved": self.resolved,
             "expected_regret": self.regret.mean,
             "regret_interval": list(self.regret.interval),
@@ -182,6 +209,9 @@ class TrialPlan:
             "paper_horizon": self.paper_horizon,
             "ratio_to_nonreplicable": self.ratio_to_nonreplicable,
             "nonreplicable_policy": self.question.ordinary,
+            "lower_bound": None if self.lower_bound is None else self.lower_bound.to_dict(),
+            "ordinary_test": None if self.ordinary_test is None else self.ordinary_test.to_dict(),
+            "alternatives": [other.to_dict() for other in self.alternatives],
             "batches": self.policy.describe().to_dict()["batches"],
             "instance": self.instance.to_dict(),
             "executions": self.executions,
@@ -207,12 +237,26 @@ class TrialPlan:
             ),
             ("exploration", f"{self.exploration_pulls:,.0f} pulls, {share:.0%} of the horizon; mean of all runs"),
             ("expected regret", f"{short(self.regret.mean)} (95% of runs: {short(low)} to {short(high)})"),
-            ("of random play", in_words(self.share_of_random_play, self.instance.means)),
+            ("of random play", in_words(self.share_of_random_play, self.instance.means, coin=self.coin_decides)),
             ("proved bound", "none" if self.bound is None else f"{self.bound:.4g}"),
+            *self._limits(),
             ("against", _times(self.ratio_to_nonreplicable, self.question.ordinary, "not replicable")),
             ("against", _times(self.ratio_to_paper, self.question.papers, "the paper's constants") + self._longer()),
+            *(("instead", _instead(other)) for other in self.alternatives),
             ("digest", self.protocol.digest),
         ]
+
+    def _limits(self) -> list[tuple[str, str]]:
+        """What no policy could do with less than, and what an ordinary test needs."""
+        rows = []
+        if self.lower_bound is not None and self.lower_bound.total > 0:
+            total = self.lower_bound.total
+            times = f"this plan explores {short(self.exploration_pulls / total)} times as long"
+            rows.append(("at least", f"{total:,} pulls in all: no replicable policy can do with less; {times}"))
+        if self.ordinary_test is not None:
+            total = self.ordinary_test.total
+            rows.append(("ordinary test", f"{total:,} pulls in all: {self.ordinary_test.statement}"))
+        return rows
 
     def _described(self) -> str:
         if not self.instance.means:
@@ -235,6 +279,11 @@ class TrialPlan:
     def _repr_html_(self) -> str:
         described = self.policy.describe()
         return html_table(("plan", ""), self.rows()) + html_table(described.header, described.rows)
+
+
+def _instead(other: Alternative) -> str:
+    length = "no horizon is long enough" if other.horizon is None else f"from {other.horizon:,} pulls on"
+    return f"{other.policy}: {length}" + (f" ({other.caveat})" if other.caveat else "")
 
 
 def _ratio(regret: float, other: float | None) -> float | None:

@@ -74,9 +74,8 @@ def ordinary_test(instance: Environment, gap: float, power: float) -> Yardstick 
         return math.ceil((float(ndtri(1.0 - level / 2.0)) + float(ndtri(power))) ** 2 * spread / gap**2)
 
     alone = pulls(_LEVEL)
-    statement = f"an ordinary two-sided test at level {_LEVEL:g}, each arm against one, uncorrected"
+    statement = f"two-sided at level {_LEVEL:g}, each arm against one, uncorrected"
     if arms > 2:
         corrected = pulls(_LEVEL / (arms - 1))
-        statement += f"; with Bonferroni's correction for {arms - 1} comparisons {corrected:,} per arm"
-        statement += f", {arms * corrected:,} in all"
-    return Yardstick(alone, arms * alone, f"{statement}; a second lab may well conclude otherwise")
+        statement += f" (Bonferroni's correction: {corrected:,} per arm, {arms * corrected:,} in all)"
+    return Yardstick(alone, arms * alone, f"{statement}; a second lab may conclude otherwise")

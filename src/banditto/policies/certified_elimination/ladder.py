@@ -175,7 +175,8 @@ def _choice_rounding(problem: LadderProblem) -> float:
     """1 + what rounded totals add to the final choice, relative to its share: 2^-48 (R/sigma) sqrt(T) at the most."""
     if problem.linear is not None:
         return 1.0 + LINEAR_PRECISION  # checked before the final batch
-    return 1.0 + 2.0**-48 * problem.rewards.reach / problem.rewards.sigma * math.sqrt(problem.horizon)
+    least = min(1.0, 4.0 * confidence.choice_scale(2, problem.rewards))  # noise of the choice, where rates are low
+    return 1.0 + 2.0**-48 * problem.rewards.reach / (problem.rewards.sigma * least) * math.sqrt(problem.horizon)
 
 
 def _ladder(first: int, growth: int, problem: LadderProblem) -> list[int]:

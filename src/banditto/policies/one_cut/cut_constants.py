@@ -163,7 +163,7 @@ def with_commits(problem: CutProblem, early: tuple[EarlyCommit, ...], pulls: int
         return last
     windows = [Window(m, low, w, confidence.spider_noise(problem.arms, problem.rewards, m)) for m, low, w in early]
     windows.append(Window(pulls, 0.0, width, last * width))
-    factors = (problem.arms, 3 * (problem.arms - 1))
+    factors = (problem.arms, problem.arms - 1)
     widest = problem.rewards.widest_gap if problem.rewards.kind == "bounded" else math.inf
     return worst_sum(windows, problem.rewards.sigma, factors, widest)
 
@@ -210,7 +210,7 @@ def terms(problem: CutProblem, schedule: CutSchedule) -> Terms:
         found = [
             ("cut", Decimal(travel * alone), f"{share}: the lead crosses the cut, m = {pulls}"),
             ("window", Decimal(travel * guard), "(V/w) (C - the cut's share): arms cross the window's cut"),
-            ("normal approximation", Decimal(normal), "2 K W (f/w + p h), W = 1/m: rewards are not normal"),
+            ("normal approximation", Decimal(normal), "2 K W (f/w + p h): means are not quite normal"),
         ]
     if schedule.early:
         more = max(0.0, with_commits(problem, schedule.early, pulls, width, last) - last)

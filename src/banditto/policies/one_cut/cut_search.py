@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from banditto.core.arrays import FloatArray
+from banditto.core.errors import InvalidArgument
 from banditto.core.horizons import LONGEST_HORIZON
 from banditto.policies.certified_elimination.ladder_search import WindowShape
 from banditto.policies.certified_elimination.named_gap import commit_probability
@@ -16,7 +17,8 @@ from banditto.policies.one_cut import cut_constants
 from banditto.policies.one_cut.cut_constants import PIECES, CutProblem, CutSchedule, EarlyCommit
 from banditto.policies.shared import confidence
 
-_ROOM = 1.0 - 1e-3  # of rho for the last batch; the rest is for the tails of early commits and for rounding
+_TAILS = 9e-4  # of rho, for the tails of early commits
+_ROOM = 1.0 - 1e-3  # of rho for the last batch; a little is left for rounding
 _SLOPES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)  # of the window cut's density, as exponents
 _GUARD = 0.6  # arms so many standard deviations behind are kept out, unless the gap itself is that large
 _GAPS_BEHIND = 6.0  # and so many gaps behind
@@ -34,9 +36,19 @@ class Found(NamedTuple):
     knots: tuple[float, ...]
     bound: float
 
+    @property
+    def schedule(self) -> CutSchedule:
+        """The batch alone, without early commits."""
+        return CutSchedule((), self.pulls, self.width, self.knots)
+
+
+def stray(problem: CutProblem, pulls: int) -> float:
+    """By how much a difference of two means misses its expectation in one batch of 100 at the most."""
+    return _STRAY * problem.rewards.sigma / math.sqrt(pulls)
+
 
 def kept_out(problem: CutProblem) -> float:
-    """How far behind the leader an arm must be, so that it is played after the batch with probability 1% at most."""
+    """How far behind an arm should be, so that it is played after the last batch with probability 1% at most."""
     gap = problem.gap
     return max(min(_GUARD * problem.rewards.deviation, _GAPS_BEHIND * gap), _FEWEST_GAPS * gap)
 
@@ -50,24 +62,27 @@ def resolve(problem: CutProblem, power: float | None) -> tuple[CutSchedule, int]
     fitting = problem.horizon // problem.arms
     if needed > fitting:
         found = narrowest(problem, max(1, fitting // 2))  # so that something is left to play
-        return CutSchedule((), found.pulls, found.width, found.knots), needed
+        return found.schedule, needed
     if power is None:
         needed = _least_regret(problem, needed)
     found = narrowest(problem, needed)
     early = _commits(problem, found)
-    schedule = CutSchedule(early, found.pulls, found.width, found.knots)
+    schedule = found.schedule._replace(early=early)
     return schedule, schedule.pulls_per_arm
 
 
 def right(problem: CutProblem, pulls: int, width: float) -> float:
-    """P(the best arm is played) after a batch, if it leads all others by the named gap; for normal means.
+    """P(the best arm is played) after a batch at the least, if all others are worse by the named gap; for normal means.
 
-    It leads by more than the cut, or else the default is one of K arms that are all in the window.
+    It leads by more than the cut; or nobody does, and the default is one of K arms, which are all in the window.
     """
-    root = math.sqrt(pulls)
+    root, deviation = math.sqrt(pulls), problem.rewards.deviation
     shape = WindowShape(0.0, width * root)
-    leads = commit_probability(problem.gap * root, problem.arms, shape, problem.rewards.deviation)
-    return leads if problem.control else leads + (1.0 - leads) / problem.arms
+    leads = commit_probability(problem.gap * root, problem.arms, shape, deviation)
+    if problem.control:
+        return leads
+    others = (problem.arms - 1) * commit_probability(-problem.gap * root, 2, shape, deviation)  # or another one leads
+    return leads + max(0.0, 1.0 - leads - others) / problem.arms
 
 
 @lru_cache(maxsize=512)
@@ -78,7 +93,10 @@ def fewest_pulls(problem: CutProblem, power: float) -> int:
         return right(problem, pulls, narrowest(problem, pulls).width) >= power
 
     most = LONGEST_HORIZON // problem.arms
-    high = max(1, math.ceil((problem.rewards.deviation / problem.gap) ** 2))
+    high = min(most, max(1, math.ceil((problem.rewards.deviation / problem.gap) ** 2)))
+    while high > 1 and enough(high):
+        high //= 4
+    high = max(1, high)
     while high < most and not enough(high):
         high = min(most, high * 4)
     low = max(1, high // 4)
@@ -109,14 +127,22 @@ def narrowest(problem: CutProblem, pulls: int) -> Found:
             high = middle
         if high <= low * (1.0 + 1e-7):
             break
-    width = snapped(high)
-    while (bound := _bound(problem, pulls, width)) > room:  # a rounded width has other knots
-        width = snapped(width * (1.0 + 2.0**-30))
-    if problem.arms == 2:
-        return Found(pulls, width, (), bound)
+    while True:
+        found = _with_width(problem, pulls, snapped(high))
+        rounding = cut_constants.precision(problem, found.schedule)
+        if rounding > 0.5 * problem.rho:
+            allowed = "larger: rounding alone would cost half of it, for so many arms and pulls"
+            raise InvalidArgument("rho", problem.rho, allowed)
+        if found.bound + 2.0 * rounding <= problem.rho * (1.0 - _TAILS):  # twice: early cuts are rounded, too
+            return found
+        high *= 1.0 + 2.0**-12
+
+
+def _with_width(problem: CutProblem, pulls: int, width: float) -> Found:
     knots = _knots(problem, pulls, width)
-    best = int(np.argmin(cut_constants.last_batch(problem, pulls, width, knots)))
-    return Found(pulls, width, tuple(float(knot) for knot in knots[best]), bound)
+    bounds = cut_constants.last_batch(problem, pulls, width, knots)
+    best = int(np.argmin(bounds))
+    return Found(pulls, width, tuple(float(knot) for knot in knots[best]), float(bounds[best]))
 
 
 def _bound(problem: CutProblem, pulls: int, width: float) -> float:
@@ -131,8 +157,7 @@ def _knots(problem: CutProblem, pulls: int, width: float) -> FloatArray:
     """
     if problem.arms == 2:
         return np.empty((1, 0))
-    stray = _STRAY * problem.rewards.sigma / math.sqrt(pulls)
-    far = max(kept_out(problem) - stray, 2.0 * width)
+    far = max(kept_out(problem) - stray(problem, pulls), 2.0 * width)
     slopes = np.asarray(_SLOPES[:1] if problem.control else _SLOPES)[:, np.newaxis]
     steps = np.arange(PIECES + 1) / PIECES
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -172,7 +197,7 @@ def _commits(problem: CutProblem, last: Found) -> tuple[EarlyCommit, ...]:
 
 def _commit(problem: CutProblem, pulls: int, later: tuple[EarlyCommit, ...], last: Found) -> EarlyCommit | None:
     """An early commit whose window begins as low as the proof allows; None where no gap is so large."""
-    room = problem.rho * (1.0 - 1e-6)
+    room = problem.rho * (1.0 - 1e-6) - 2.0 * cut_constants.precision(problem, last.schedule)
     noise = confidence.spider_noise(problem.arms, problem.rewards, pulls)
     width = snapped(noise / (problem.rho * (1.0 - 0.01)))
     step = problem.rewards.sigma / math.sqrt(pulls)

@@ -214,8 +214,8 @@ class OneCut(Replicable):
             **(
                 {
                     "window": f"arms behind the leader by at most a cut from {significant(knots[0])} to "
-                    f"{significant(knots[-1])}; an arm {significant(cut_search.kept_out(self._problem))} behind is "
-                    "played with probability 0.01 at the most"
+                    f"{significant(knots[-1])}; an arm {self._kept_out:.3g} behind is played after the last batch "
+                    "with probability 0.01 at the most"
                 }
                 if knots
                 else {}
@@ -227,6 +227,10 @@ class OneCut(Replicable):
         ]
         rows.append((len(rows) + 1, self.schedule.pulls, "0", significant(width), "leader or default"))
         return Description(facts, ("batch", "pulls per arm", "cut low", "cut high", "then"), tuple(rows))
+
+    @property
+    def _kept_out(self) -> float:
+        return self.schedule.knots[-1] + cut_search.stray(self._problem, self.schedule.pulls)
 
     def _price_of_control(self) -> str:
         if self.control is None:

@@ -53,17 +53,18 @@ def gap_noise(arms: int, rewards: Rewards) -> Decimal:
             return 1 + (2 * Decimal(2 * arms).ln()).sqrt()
         if rewards.kind == "subgaussian":
             return Decimal(2).sqrt()
-        if rewards.rate_at_most is not None:  # by the variance, for any number of samples
-            return Decimal(2).sqrt() * Decimal(rewards.deviation) / Decimal(rewards.sigma)
+        if rewards.rate_at_most is not None:  # by the variance, for any number of samples, or without the promise
+            return min(Decimal(2).sqrt() * Decimal(rewards.deviation), 1 / PI.sqrt()) / Decimal(rewards.sigma)
         return 2 / PI.sqrt()
 
 
 def mean_noise(rewards: Rewards) -> Decimal:
     """kappa with E|v - v'| <= kappa / sqrt(n) for two independent means of n rewards (docs/replicable-mean.md)."""
     with precise():
-        sigma = Decimal(rewards.deviation)
-        by_variance = rewards.kind == "subgaussian" or rewards.rate_at_most is not None
-        return sigma * Decimal(2).sqrt() if by_variance else 2 * sigma / PI.sqrt()
+        if rewards.rate_at_most is not None:
+            return min(Decimal(rewards.deviation) * Decimal(2).sqrt(), 1 / PI.sqrt())
+        sigma = Decimal(rewards.sigma)
+        return sigma * Decimal(2).sqrt() if rewards.kind == "subgaussian" else 2 * sigma / PI.sqrt()
 
 
 def undecided_batches(widths: Sequence[Decimal], blowup: int, reach: float) -> int:
@@ -127,7 +128,7 @@ def batch_noise(arms: int, rewards: Rewards, samples: int) -> float:
     """
     gaussian = 2.0 * rewards.sigma * math.sqrt(2.0 / (math.pi * samples))
     if rewards.rate_at_most is not None:
-        return _rated_noise(arms, rewards, samples)
+        return min(_rated_noise(arms, rewards, samples), batch_noise(arms, Rewards("bounded", 0.5), samples))
     if arms == 2 or rewards.kind == "gaussian":
         return gaussian
     excess = 1.0 + 4.0 * math.sqrt(math.log(arms) / (2.0 * samples))  # 2 Var(max) <= excess / (2m)
@@ -161,7 +162,7 @@ def line_noise(rewards: Rewards, samples: int) -> float:
     if rewards.rate_at_most is None:
         return 2.0 * rewards.sigma * math.sqrt(2.0 / (math.pi * samples))
     variance = rewards.deviation**2
-    signs = 2.0 * math.sqrt(2.0 * (variance + 1.0 / (4.0 * samples)) / (math.pi * samples))
+    signs = 2.0 * math.sqrt(2.0 * min(variance + 1.0 / (4.0 * samples), 0.25) / (math.pi * samples))
     return min(signs, 2.0 * math.sqrt(variance / samples))
 
 
@@ -229,4 +230,4 @@ def pair_scale(rewards: Rewards | None) -> float:
     """k/s by the sum over pairs: sqrt(2/pi)/4; with rates at most p, by the variance, sqrt(p (1-p))/(4 sigma)."""
     if rewards is None or rewards.rate_at_most is None:
         return math.sqrt(2.0 / math.pi) / 4.0
-    return rewards.deviation / rewards.sigma / 4.0
+    return min(rewards.deviation, 0.5 * math.sqrt(2.0 / math.pi)) / rewards.sigma / 4.0
