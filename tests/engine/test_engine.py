@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -27,6 +28,7 @@ from banditto.engine.block_sizes import PAIRS_PER_BLOCK
 from banditto.engine.blocks import run_pairs
 from banditto.engine.pair_counts import Moments, pseudo_regret
 from banditto.engine.player import Run, run_of
+from banditto.engine.pool import submitted
 from banditto.problems.environment import Environment
 
 T = TypeVar("T")
@@ -266,6 +268,33 @@ def test_an_interrupt_never_counts_a_block_twice() -> None:
             sys.settrace(None)
         if outcome.counts.pairs:
             assert outcome.counts == whole[outcome.counts.pairs // PAIRS_PER_BLOCK - 1]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+def test_ctrl_c_does_not_come_between_a_worker_and_its_start() -> None:
+    """A thread that blocks no signals is there, as linear algebra libraries have them: it may be given the signal."""
+    inside, over = [], threading.Event()
+
+    class Starting(ThreadPoolExecutor):
+        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+            os.kill(os.getpid(), signal.SIGINT)
+            future = super().submit(fn, *args, **kwargs)
+            inside.append(future.result())  # many steps of Python, between any two of which an interrupt could come
+            return future
+
+    other = threading.Thread(target=over.wait)
+    other.start()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with Starting(1) as executor, pytest.raises(KeyboardInterrupt):
+            submitted(executor, sum, range(10))
+        assert inside == [45]
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, set())
+    finally:
+        signal.signal(signal.SIGINT, before)
+        over.set()
+        other.join()
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
@@ -178,15 +179,29 @@ def shared_executor(jobs: int, executor: Executor | None) -> Iterator[Executor |
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
+    """Hold Ctrl-C back for a moment, in this thread and in processes that it starts; it comes when the moment is over.
+
+    The mask is for the processes. It is not enough here: the system gives the signal to any thread that does not block
+    it, such as one of a linear algebra library, and Python then interrupts the main thread all the same. A worker that
+    was being started would find its pipe closed, and say so in a traceback.
+    """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, set())
+    held: list[int] = []
+    handler = signal.getsignal(signal.SIGINT)
+    ours = callable(handler) and threading.current_thread() is threading.main_thread()  # elsewhere nothing interrupts
+    if ours:
+        signal.signal(signal.SIGINT, lambda number, frame: held.append(number))
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if ours:
+            signal.signal(signal.SIGINT, handler)
+        if held:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _ignore_interrupts() -> None:
