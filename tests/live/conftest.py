@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from banditto.measure import golden
 from tests.live.servers import KINDS, PostgresServer, new_store
+
+
+digests_once = cache(golden.digests)
+
+
+@pytest.fixture(autouse=True)
+def _golden_digests_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work the digests of `banditto doctor` out once: here its store is what is tested, not they."""
+    monkeypatch.setattr("banditto.report.self_test.digests", digests_once)
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sqlite3
@@ -346,7 +347,7 @@ def test_exports_replace_files_and_not_links(run: Run) -> None:
 
 def test_exports_of_a_log_that_was_changed(run: Run) -> None:
     begun(run)
-    with sqlite3.connect("trial.db") as database:
+    with contextlib.closing(sqlite3.connect("trial.db")) as database, database:  # which commits, not closes
         database.execute("UPDATE banditto_event SET body = replace(body, '1.0', '0.0') WHERE kind = 'tell'")
     store = ("--store", "sqlite:///trial.db")
     code, out, err = run("export", "cta", *store)

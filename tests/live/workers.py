@@ -2,8 +2,8 @@
 
     python -m tests.live.workers URL FOLDER WORKERS SECONDS KILLS SEED
 
-With KILLS = 0 the workers ask and tell for SECONDS, and longer on a busy machine: until they have asked ASKS_PER_SECOND
-times as often and each of them has told a reward. Otherwise one of them at a time is killed with SIGKILL at a random
+With KILLS = 0 the workers ask and tell for SECONDS, and longer on a busy machine: until they have asked as often as
+`asks_in` says and each of them has told a reward. Otherwise one of them at a time is killed with SIGKILL at a random
 moment and another takes its place, until there were KILLS. A worker writes a line to FOLDER/SLOT.log after each answer:
 what is there was acknowledged. It goes on until there is a file FOLDER/stop.
 """
@@ -25,7 +25,11 @@ from banditto.live.experiment import Experiment
 from tests.live.worlds import hashed_reward, place
 
 NAME = "cta"
-ASKS_PER_SECOND = 20  # so many that writers meet all the time
+
+
+def asks_in(seconds: float) -> int:
+    """So many asks that writers meet all the time, and often enough even in a moment."""
+    return max(100, int(20 * seconds))
 
 
 class Worker:
@@ -123,7 +127,7 @@ def main(url: str, folder: Path, workers: int, seconds: float, kills: int, seed:
         for process in running:
             os.kill(process, signal.SIGKILL)
     else:
-        while time.monotonic() < until or not have_met(paths, ASKS_PER_SECOND * int(seconds)):
+        while time.monotonic() < until or not have_met(paths, asks_in(seconds)):
             time.sleep(0.1)
         (folder / "stop").touch()
     for process in running:
