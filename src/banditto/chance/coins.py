@@ -108,7 +108,8 @@ class _Own(threading.local):
 
 
 _OWN = _Own()
-_AFRESH = {"buffer": np.zeros(WORDS_PER_STEP, dtype=np.uint64), "buffer_pos": WORDS_PER_STEP, "has_uint32": 0, "uinteger": 0}
+_EMPTY = np.zeros(WORDS_PER_STEP, dtype=np.uint64)
+_AFRESH = {"buffer": _EMPTY, "buffer_pos": WORDS_PER_STEP, "has_uint32": 0, "uinteger": 0}
 
 
 @lru_cache(maxsize=1024)

@@ -16,7 +16,7 @@ from banditto.core.protocol import Plain, fraction, from_fraction
 from banditto.core.schedule import MOST_BATCHES
 from banditto.policies.certified_elimination import ladder_search
 from banditto.policies.certified_elimination.ladder_search import LadderProblem
-from banditto.policies.certified_elimination.overlap import Window, worst_sum
+from banditto.policies.certified_elimination.overlap import Window, surely_more, worst_sum
 from banditto.policies.shared import confidence
 
 Terms = list[tuple[str, Decimal, str]]
@@ -208,7 +208,11 @@ def _calibrated(
         return [Cut(_snapped(lead + a / 32.0 * w), _snapped(w)) for lead, w in zip(leads, widths, strict=True)]
 
     def enough(a: int, steps: int) -> bool:
-        return comparisons * _sum(problem, pulls, cuts(a, steps), factors) <= share
+        made = cuts(a, steps)
+        windows = _windows(problem, pulls, made)
+        if surely_more(windows, problem.rewards.sigma, factors, _widest_gap(problem), share / comparisons):
+            return False
+        return comparisons * _sum(problem, pulls, made, factors) <= share
 
     found = []
     for a in range(offset, offset + 10, 2):
@@ -229,9 +233,13 @@ def _snapped(value: float) -> float:
     return math.ldexp(math.ceil(math.ldexp(fraction_part, 32)), exponent - 32)
 
 
+def _windows(problem: LadderProblem, pulls: list[int], cuts: list[Cut]) -> list[Window]:
+    return [Window(m, cut.low, cut.width, problem.noise(m)) for m, cut in zip(pulls, cuts, strict=True)]
+
+
 def _sum(problem: LadderProblem, pulls: list[int], cuts: list[Cut], factors: tuple[int, int]) -> float:
     """The largest sum of bounds over all gaps, rounding of comparisons included."""
-    windows = [Window(m, cut.low, cut.width, problem.noise(m)) for m, cut in zip(pulls, cuts, strict=True)]
+    windows = _windows(problem, pulls, cuts)
     return worst_sum(windows, problem.rewards.sigma, factors, _widest_gap(problem)) + _precision(problem, cuts)
 
 

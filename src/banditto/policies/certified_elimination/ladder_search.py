@@ -101,10 +101,14 @@ START = LadderShape(9, 0, 4, 4, 0, 50, 2)
 def best_shape(problem: LadderProblem) -> LadderShape:
     """Coordinates in turn, twice; growth, commit offset and phase together."""
     best, least = START, _objective(START, problem)
+    tried: set[LadderShape] = set()  # what was not better then is not better now
     for _ in range(2):
         for candidates in _neighbourhoods(problem):
             for changes in candidates:
                 candidate = best._replace(**changes)
+                if candidate in tried:
+                    continue
+                tried.add(candidate)
                 value = _objective(candidate, problem)
                 if value < least - 1e-4:
                     best, least = candidate, value
@@ -161,15 +165,30 @@ def _window(
     for multiple in _MULTIPLES:
         width = multiple * noise / allowed
         window = WindowShape(lead + offset / 32.0 * width, width)
+        # a few phases show that most multiples are too small, and by more than rounding
+        if _endless_sum(window, growth, noise, sigma, factors, _FEW) > allowed * (1.0 + 1e-9):
+            continue
         if _endless_sum(window, growth, noise, sigma, factors) <= allowed:
             break
     return window
 
 
-def _endless_sum(window: WindowShape, growth: int, noise: float, sigma: float, factors: tuple[int, int]) -> float:
-    """The largest sum over batches of growing size that one gap can bring about."""
-    phases = np.exp(np.linspace(0.0, math.log(growth) / 2.0, 96, endpoint=False))[:, np.newaxis]
-    gaps = window.low * phases * growth ** (np.arange(-6, 7) / 2.0)  # times sqrt(m)
+_ALL, _FEW = 1, 12  # every phase of a gap between two batches, and every twelfth
+
+
+@lru_cache(maxsize=64)
+def _places(growth: int, every: int) -> tuple[FloatArray, FloatArray]:
+    """Where a gap may be between two batches, shape (phases, 1), and batches around it, both as factors."""
+    phases = np.exp(np.linspace(0.0, math.log(growth) / 2.0, 96, endpoint=False))[::every, np.newaxis]
+    return phases, growth ** (np.arange(-6, 7) / 2.0)
+
+
+def _endless_sum(
+    window: WindowShape, growth: int, noise: float, sigma: float, factors: tuple[int, int], every: int = _ALL
+) -> float:
+    """The largest sum over batches of growing size that one gap can bring about, of every so-manieth phase."""
+    phases, batches = _places(growth, every)
+    gaps = window.low * phases * batches  # times sqrt(m)
     high = window.low + window.width
     distance = np.where(gaps < window.low, window.low - gaps, gaps - high)
     tails = np.where(gaps < window.low, factors[0], factors[1]) * 2.0 * sigma * math.sqrt(math.pi)

@@ -20,6 +20,7 @@ from banditto.policies.shared import confidence
 # Covers the rounding of every function used here, whose relative errors are below 1e-13.
 SAFETY = 1.0 + 1e-10
 _CELLS = 1500
+_PLACES = np.array([[0.0], [0.25], [0.5], [0.75], [1.0]])  # in a window, where a search looks first
 
 
 class Window(NamedTuple):
@@ -74,6 +75,28 @@ def worst_sum(windows: Sequence[Window], sigma: float, factors: tuple[int, int],
     above = factors[1] * _overshoots(np.maximum(x, high) - high, sigma, samples) / width
     tails = np.where(y <= low, below, np.where(x >= high, above, math.inf))
     return float(np.minimum(inside, tails).sum(axis=1).max()) * SAFETY
+
+
+def surely_more(
+    windows: Sequence[Window], sigma: float, factors: tuple[int, int], largest_gap: float, share: float
+) -> bool:
+    """Say whether `worst_sum` is more than a share, where a few gaps show it; most that a search tries is like that.
+
+    A cell's bound is no less than that of any gap in it, but for rounding, so this never says so of a smaller sum.
+    """
+    if not windows:
+        return False
+    samples, low, width, noise = np.array(windows, dtype=np.float64).T
+    high = low + width
+    end = min(largest_gap, float(high.max()))
+    gaps = np.minimum(low + _PLACES * width, end).reshape(-1, 1)
+    roots = np.sqrt(samples) / (2.0 * sigma)
+    is_below = gaps <= low
+    distances = np.where(is_below, low - gaps, gaps - high)  # negative inside
+    tails = np.where(is_below, *factors) * (math.sqrt(math.pi) / (roots * width)) * erfc(distances * roots)
+    bounds = np.minimum(1.0, noise / width)
+    bounds = np.where(distances < 0.0, bounds, np.minimum(bounds, tails))
+    return bool(bounds.sum(axis=1).max() > share)
 
 
 def _overshoots(distances: FloatArray, sigma: float, samples: FloatArray) -> FloatArray:
