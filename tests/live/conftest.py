@@ -11,7 +11,6 @@ import pytest
 from banditto.measure import golden
 from tests.live.servers import KINDS, PostgresServer, new_store
 
-
 digests_once = cache(golden.digests)
 
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import math
 import operator
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal, DecimalException, localcontext
+from functools import cache
 from typing import SupportsFloat, SupportsIndex
 
 from banditto.core.errors import InvalidArgument, shown
@@ -103,8 +105,17 @@ def written(value: float) -> Decimal:
 
 def floor_log(value: int) -> int:
     """The integer part of the natural logarithm of `value`."""
+    if 1 <= value < _powers_of_e()[-1]:  # a search for a horizon asks thousands of times
+        return bisect_right(_powers_of_e(), value) - 1
     with precise():
         return int(Decimal(value).ln())
+
+
+@cache
+def _powers_of_e() -> tuple[int, ...]:
+    """The smallest integers whose logarithm is at least 0, 1, 2 and so on, beyond all horizons."""
+    with precise():
+        return tuple(math.ceil(Decimal(power).exp()) for power in range(50))
 
 
 def floor_root(value: int, degree: int) -> int:

@@ -111,13 +111,9 @@ class LinearProblem(NamedTuple):
         found = [step for step in ladder if 2 * blowup * step[0] <= self.horizon * self.dimension]
         return found if found and 2 * blowup * found[0][0] < self.horizon else []
 
-    def ladder(self, paper: bool) -> list[tuple[int, Decimal]]:
+    def ladder(self, paper: bool) -> tuple[tuple[int, Decimal], ...]:
         """(floor(q^i), eps_i) of all batches in which eps is less than the widest gap, whatever the blow-up."""
-        log = self.log(paper)
-        with precise():
-            sigma = Decimal(self.rewards.sigma)
-            steps = [(n, sigma * (self.dimension * log / n).sqrt()) for n in batch_growth(self.horizon)]
-            return [step for step in steps if step[1] < Decimal(self.widest)]
+        return _ladder(self._replace(rho=0.0), paper)  # a search for a blow-up asks again and again
 
     def schedule(self, blowup: int, paper: bool) -> LinearSchedule:
         """The batches of a blow-up, and the final choice with its share of rho: all of it where no test fits."""
@@ -248,3 +244,12 @@ def spare_bias(problem: LinearProblem, blowup: int) -> float:
         wider = (Decimal(2) ** -k for k in range(4, 20))
         found = next((s for s in wider if s <= room and problem.undecided(blowup, s) == most), WINDOW_SLACK)
     return float(found) / 2.0 - 2.0**-25
+
+
+@lru_cache(maxsize=256)
+def _ladder(problem: LinearProblem, paper: bool) -> tuple[tuple[int, Decimal], ...]:
+    log = problem.log(paper)
+    with precise():
+        sigma = Decimal(problem.rewards.sigma)
+        steps = [(n, sigma * (problem.dimension * log / n).sqrt()) for n in batch_growth(problem.horizon)]
+        return tuple(step for step in steps if step[1] < Decimal(problem.widest))

@@ -18,6 +18,7 @@ from banditto.core.horizons import batch_count, batch_growth
 from banditto.core.rewards import Rewards
 
 
+@lru_cache(maxsize=1024)
 def log_factor(arms: int, horizon: int, batches: int) -> Decimal:
     """L = log(2 K T B): all K (B - 1) means of one execution are good with probability 1 - 1/T (Lemma 1)."""
     with precise():
