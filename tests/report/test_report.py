@@ -21,6 +21,7 @@ import banditto as bd
 from banditto.core.provenance import provenance
 from banditto.measure.comparison import Comparison
 from banditto.measure.study_file import StudyFile
+from banditto.report import comparison_report
 from banditto.report.comparison_report import drawn_files, raw_files
 from banditto.report.figures import divergence_figure, guarantee_figure
 from banditto.report.ribbons import OTHERS, arm_colours, ribbon_figure
@@ -203,6 +204,7 @@ def test_the_study_rebuilds_the_same_report(report: tuple[Comparison, dict[str, 
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("one_look")
 def test_a_file_of_arms_travels_with_the_report(tmp_path: Path) -> None:
     arms = [{"values": [0, 0.5, 1], "probabilities": p} for p in ([0.2, 0.3, 0.5], [0.5, 0.3, 0.2])]
     (tmp_path / "own.json").write_text(json.dumps({"arms": arms}))
@@ -213,12 +215,20 @@ def test_a_file_of_arms_travels_with_the_report(tmp_path: Path) -> None:
     assert bd.Discrete.load(str(tmp_path / "arms.json")) == comparison.environment
 
 
+@pytest.fixture
+def one_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw every figure once, for tests of which figures there are."""
+    monkeypatch.setattr(comparison_report, "LOOKS", {("light", "wide"): LOOKS["light", "wide"]})
+
+
+@pytest.mark.usefixtures("one_look")
 def test_ordinary_policies_alone_have_no_guarantees_to_draw() -> None:
     _, files = made(StudyFile.of({"means": [0.5, 0.5], "horizon": 10**5, "rho": 0.1, "pairs": 3, "policies": ["ucb1"]}))
     assert "figures/guarantee.png" not in files
     assert "What is proved?" not in str(files["report.html"])
 
 
+@pytest.mark.usefixtures("one_look")
 def test_equal_arms_have_no_regret_to_draw() -> None:
     _, files = made(StudyFile.of({"means": [0.5, 0.5], "horizon": 10**5, "rho": 0.1, "pairs": 3, "policies": ["moss"]}))
     assert "figures/regret.png" not in files
@@ -242,7 +252,6 @@ def test_no_two_arms_of_the_legend_look_alike() -> None:
 
 def test_ctrl_c_while_drawing_keeps_the_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
     from banditto.cli import main
-    from banditto.report import comparison_report
 
     def interrupted(*arguments: Any) -> None:
         raise KeyboardInterrupt
@@ -261,6 +270,7 @@ def test_ctrl_c_while_drawing_keeps_the_results(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("one_look")
 def test_files_of_an_earlier_report_go(tmp_path: Path) -> None:
     base = ["compare", "--means", "0.9,0.8", "--horizon", "1e5", "--rho", "0.2", "--pairs", "3"]
     for policies in ("random-threshold,moss", "moss"):
