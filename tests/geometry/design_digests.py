@@ -76,10 +76,10 @@ def _unit(points: FloatArray) -> FloatArray:
     return points / lengths[:, None]
 
 
-def digests() -> dict[str, str]:
-    """By name: what decides a plan, the certified g included."""
+def digests(every: int = 1) -> dict[str, str]:
+    """By name: what decides a plan, the certified g included; of all sets or of every so-manieth."""
     out = {}
-    for name, actions in (instances() | sets()).items():
+    for name, actions in list((instances() | sets()).items())[::every]:
         for accuracy in (1.0, 0.01) if isinstance(actions, np.ndarray) else (1.0,):
             design = bd.g_optimal_design(actions, accuracy=accuracy)
             out[f"{name}, {accuracy}"] = f"{design.digest} {design.g.hex()}"
@@ -87,10 +87,11 @@ def digests() -> dict[str, str]:
 
 
 if __name__ == "__main__":
+    every = 4 if "few" in sys.argv else 1
     if "blas" in sys.argv:
         from tests.geometry.blas_fixed_order import blas
 
         with blas():
-            print(json.dumps(digests()))
+            print(json.dumps(digests(every)))
     else:
-        print(json.dumps(digests(), indent=1))
+        print(json.dumps(digests(every), indent=1))

@@ -174,9 +174,10 @@ def test_a_lattice_that_takes_other_powers_of_the_dimension(sign: float) -> None
 @pytest.mark.parametrize("power", [0.4, -0.4])
 def test_core_sets_of_other_sizes(power: float) -> None:
     """Core sets with d^0.4 times as many actions, or so many times fewer."""
+    made = iter(core_set_lemmas.designs(g_optimal_design).values())  # in the order in which they are asked for
 
     def planted(actions: Any, *, accuracy: float) -> Design:
-        sound = g_optimal_design(actions, accuracy=accuracy)
+        sound = next(made)
         size = max(1, round(sound.support * sound.dimension**power))
         return replace(sound, counts=(sound.counts * size)[:size])
 
