@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from functools import cache
 from typing import Annotated, Any
 
 import typer
@@ -72,7 +73,7 @@ def run(given: list[str]) -> int:
         with contextlib.suppress(AttributeError, OSError):  # a terminal that cannot show a letter gets its number
             getattr(sys, name).reconfigure(errors="backslashreplace")
     try:
-        code = app(args=_negatives(given), prog_name="banditto", standalone_mode=False)
+        code = _program()(args=_negatives(given), prog_name="banditto", standalone_mode=False)
         sys.stdout.flush()
     except (BandittoError, typer.TyperException) as error:
         return _failed(error, given)
@@ -113,8 +114,13 @@ def _failed(error: Exception, given: list[str]) -> int:
 
 def _verb_of(given: list[str]) -> Any:
     """Find the command that the words begin with, with its parameters; None if they begin with no verb."""
-    program: Any = get_command(app)
-    return program.commands.get(given[0]) if given else None
+    return _program().commands.get(given[0]) if given else None
+
+
+@cache
+def _program() -> Any:
+    """Make all verbs with their options, once: it takes longer than to read most command lines."""
+    return get_command(app)
 
 
 def _forget_stdout() -> None:
