@@ -92,11 +92,17 @@ def address_key(*parts: object) -> int:
 def philox_words(key: int, start: int, count: int) -> WordArray:
     """Words `start` to `start + count - 1` of the Philox4x64-10 stream of a 128-bit key."""
     step, lane = divmod(start, WORDS_PER_STEP)
-    place = {
-        "counter": np.array([step, 0, 0, 0], dtype=np.uint64),
-        "key": np.array([key & 0xFFFF_FFFF_FFFF_FFFF, key >> 64], dtype=np.uint64),
+    _OWN.philox.state = {
+        "bit_generator": "Philox",
+        "state": {
+            "counter": np.array([step, 0, 0, 0], dtype=np.uint64),
+            "key": np.array([key & 0xFFFF_FFFF_FFFF_FFFF, key >> 64], dtype=np.uint64),
+        },
+        "buffer": _NO_WORDS,
+        "buffer_pos": WORDS_PER_STEP,  # all of it is used up
+        "has_uint32": 0,
+        "uinteger": 0,
     }
-    _OWN.philox.state = {"bit_generator": "Philox", "state": place, **_AFRESH}
     return _OWN.philox.random_raw(lane + count)[lane:]
 
 
@@ -108,8 +114,7 @@ class _Own(threading.local):
 
 
 _OWN = _Own()
-_EMPTY = np.zeros(WORDS_PER_STEP, dtype=np.uint64)
-_AFRESH = {"buffer": _EMPTY, "buffer_pos": WORDS_PER_STEP, "has_uint32": 0, "uinteger": 0}
+_NO_WORDS = np.zeros(WORDS_PER_STEP, dtype=np.uint64)
 
 
 @lru_cache(maxsize=1024)
