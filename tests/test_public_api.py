@@ -121,7 +121,8 @@ SIGNATURES = {
     "plan": (
         "(*, arms: 'int | None' = None, gap: 'float | None' = None, rho: 'float | None' = None, horizon: 'int | None' "
         "= None, regret: 'float | None' = None, policy: 'str | None' = None, actions: 'Any' = None, environment: "
-        "'str' = 'bernoulli', resolve: 'float' = 0.95, by: 'float' = 0.5, seed: 'int' = 0, progress: 'Progress | "
+        "'str' = 'bernoulli', power: 'float | None' = None, by: 'float' = 0.5, rate_at_most: 'float | None' = None, "
+        "baseline: 'float | None' = None, resolve: 'float | None' = None, seed: 'int' = 0, progress: 'Progress | "
         "None' = None) -> 'TrialPlan'"
     ),
     "certify": (
@@ -181,7 +182,7 @@ TYPES = {"ActionSet", "Attack", "Calibration", "Certificate", "Coins", "Design",
 TYPES |= {"Experiment", "LowerBound", "Registration", "Replay", "Reproduction", "TrialPlan"}
 ERRORS = {
     *("BandittoError", "ConflictError", "ContractError", "InvalidArgument", "MissingExtra", "ShortHorizonWarning"),
-    *("IllConditioned", "LogError", "NoMaximum", "NoStore", "StoreError", "WorkerError"),
+    *("IllConditioned", "LogError", "NoMaximum", "NoPlan", "NoStore", "StoreError", "WorkerError"),
 }
 
 

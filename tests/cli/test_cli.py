@@ -567,6 +567,11 @@ BAD: dict[str, dict[str, tuple[dict[str, str | None], str, str]]] = {
         "horizon zero": ({"rho": None, "horizon": "0"}, "--horizon", "0"),
         "regret zero": ({"rho": None, "regret": "0"}, "--regret", "0.0"),
         "resolve one": ({"resolve": "1"}, "--resolve", "1"),
+        "power one half": ({"power": "0.5"}, "--power", "0.5"),
+        "power and resolve": ({"power": "0.9", "resolve": "0.8"}, "--resolve", "0.8"),
+        "rate one": ({"rate-at-most": "1"}, "--rate-at-most", "1"),
+        "rate below the gap": ({"rate-at-most": "0.05"}, "--gap", "0.1"),
+        "baseline too high": ({"baseline": "1"}, "--baseline", "1.0"),
         "by text": ({"by": "half"}, "--by", "half"),
         "bad seed": ({"seed": "-1"}, "--seed", "-1"),
         "unknown environment": ({"environment": "beta:2"}, "--environment", "beta:2"),
@@ -714,10 +719,15 @@ def test_bad_input_is_one_line_and_exit_code_2(
             main([*command(change, verb=verb), *flags])
         out, err = capfd.readouterr()
         assert (stop.value.code, out) == (2, "")
-        assert err.count("\n") == 1
+        offers = name == "impossible"  # a plan that cannot be had is followed by what can
+        assert (err.count("\n") == 1) is (not offers or bool(flags))
+        assert ("What can be had:" in err) is (offers and not flags)
         assert "Traceback" not in err
         if flags:
             content = json.loads(err)
+            found = content.pop("offers", [])
+            assert all(set(offer) == {"rho", "gap", "horizon"} for offer in found)
+            assert bool(found) is offers
             assert set(content) == {"code", "argument", "given", "allowed", "message"}
             assert content["argument"] == argument
             assert content["given"] == given[:77] + "..." if len(given) > 80 else given

@@ -66,7 +66,7 @@ PLAIN = {
     *("calibrate", "cluster", "compare", "plan", "policy_of", "watch_pair"),
     *("Replay", "Reproduction", "Resampled", "RewardLog", "replay", "reproduce"),
     *("Experiment", "Registration", "replicate", "verify"),
-    *("IllConditioned", "LogError", "NoMaximum", "NoStore", "StoreError"),
+    *("IllConditioned", "LogError", "NoMaximum", "NoPlan", "NoStore", "StoreError"),
 }
 
 # What measures, plans or runs live: every argument or attribute is described, in its order, and there is an example.

@@ -30,7 +30,7 @@ def question(policy: str | None = None, arms: int = 3, **changes: Any) -> Any:
 def test_one_unknown_is_solved_for() -> None:
     found = bd.plan(arms=3, gap=0.1, rho=0.2)
     assert isinstance(found, bd.TrialPlan)
-    assert found.policy.name == "certified-elimination"
+    assert found.policy.name == "one-cut"
     assert (found.gap, found.rho) == (0.1, 0.2)
     assert found.policy.horizon == found.horizon
     assert found.bound is not None
@@ -40,10 +40,11 @@ def test_one_unknown_is_solved_for() -> None:
     content = found.to_dict()
     for name in (
         *("policy", "arms", "gap", "rho", "horizon", "expected_regret", "regret_interval", "exploration_pulls"),
-        *("bound", "ratio_to_paper", "ratio_to_nonreplicable"),
+        *("bound", "ratio_to_paper", "ratio_to_nonreplicable", "lower_bound", "ordinary_test", "alternatives"),
     ):
         assert content[name] is not None
     assert "certified-elimination" in found.table()
+    assert "no replicable policy can do with less" in found.table()
     assert found._repr_html_().startswith("<table>")
 
 
@@ -145,7 +146,14 @@ def test_a_budget_of_regret_with_rho_or_with_the_horizon() -> None:
         ({"gap": 0.1, "rho": 0.1, "environment": "beta:2"}, "environment", "gaussian"),
         ({"gap": 0.1, "rho": 0.1, "resolve": 1.0}, "resolve", "between 0 and 1"),
         ({"gap": 0.1, "rho": 0.1, "resolve": 0.9999}, "resolve", "0.999"),
-        ({"gap": 0.1, "rho": 0.1, "by": 0}, "by", "between 0 and 1"),
+        ({"gap": 0.1, "rho": 0.1, "by": 0}, "by", "above 0 and at most 1"),
+        ({"gap": 0.1, "rho": 0.1, "by": 1.1}, "by", "above 0 and at most 1"),
+        ({"gap": 0.1, "rho": 0.1, "power": 0.5}, "power", "above 0.5"),
+        ({"gap": 0.1, "rho": 0.1, "power": 0.9, "resolve": 0.9}, "resolve", "none beside power"),
+        ({"gap": 0.1, "rho": 0.1, "rate_at_most": 1.0}, "rate_at_most", "between 0 and 1"),
+        ({"gap": 0.2, "rho": 0.1, "rate_at_most": 0.1}, "gap", "to 0.1"),
+        ({"gap": 0.1, "rho": 0.1, "rate_at_most": 0.2, "environment": "gaussian:1"}, "rate_at_most", "none but for"),
+        ({"gap": 0.1, "rho": 0.1, "baseline": 0.3, "rate_at_most": 0.2}, "baseline", "from 0 to 0.2"),
         ({"gap": 0.1, "rho": 0.1, "seed": -1}, "seed", "integer"),
     ],
 )

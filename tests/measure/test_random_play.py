@@ -100,9 +100,10 @@ def test_plans_have_the_share_and_warn() -> None:
     assert found.share_of_random_play == pytest.approx(found.regret.mean / (found.horizon * 0.25))  # half are 0.5 worse
     assert (found.coin_decides, found.warning) == (False, "")
     hasty = bd.plan(arms=2, gap=0.3, rho=0.3, by=0.99, resolve=0.1)
-    assert hasty.coin_decides
-    assert hasty.warning.endswith("a longer horizon or a larger rho would help")  # its gap is named
-    assert hasty.to_dict()["coin_decides"]
+    assert hasty.share_of_random_play is not None
+    assert hasty.share_of_random_play >= 0.9
+    assert "nearly all pulls are spent before the decision" in hasty.warning
+    assert not hasty.coin_decides  # it keeps its promise, such as it is
 
 
 def test_a_lead_is_found_from_which_on_rewards_decide() -> None:

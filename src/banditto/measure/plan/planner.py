@@ -205,7 +205,7 @@ class Planner:
             try:
                 instance = self.question.instance(gap)
                 for policy in self.question.candidates(gap=gap, rho=rho, horizon=horizon):
-                    if not policy.describe().rows:
+                    if not policy.describe().rows or self.question.falls_short(policy):
                         continue  # not a single test: whatever arm it plays, it plays without evidence
                     played = Played(policy, self.played(policy, instance, gap))
                     self._known[numbers] = self._known[numbers] or played

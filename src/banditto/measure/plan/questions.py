@@ -123,6 +123,11 @@ class Question:
         """What OneCut is aimed at; rehearsals must leave little doubt that the promise is kept."""
         return max(0.51, float(f"{self.resolve + _MARGIN * (1.0 - self.resolve):.6g}"))
 
+    def falls_short(self, policy: Policy[Any]) -> bool:
+        """Say whether a policy had too few pulls to be aimed, and knows it: a coin may seem to keep a small promise."""
+        reached = getattr(policy, "reached_power", None)
+        return reached is not None and reached < self._aimed_power - 1e-6
+
     def likely_horizon(self, gap: float, rho: float) -> float | None:
         """Estimate the shortest horizon, where constants are aimed and say what they will spend; None elsewhere."""
         if self.policy == ONE_CUT:
