@@ -244,6 +244,27 @@ def test_a_gap_that_nobody_needs_is_refused() -> None:
         StudyFile.of({**GOOD, "policies": [{"policy": "ucb1", "gap": 0.1}]}).built()
 
 
+@pytest.mark.parametrize(("option", "value"), [("power", 0.9), ("control", 0), ("rate_at_most", 0.95)])
+def test_options_of_a_study_are_common_or_a_policys_own(option: str, value: float, tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match=f"^{option}: got .*no policy here needs one"):
+        StudyFile.of({**GOOD, "policies": ["ucb1"], option: value}).built()
+    with pytest.raises(InvalidArgument, match=f"^{option}: got .*ucb1 does not need one"):
+        StudyFile.of({**GOOD, "policies": [{"policy": "ucb1", option: value}]}).built()
+    with pytest.raises(InvalidArgument, match=f"^{option}: got 2"):
+        StudyFile.of({**GOOD, "policies": [{"policy": "one-cut", "gap": 0.1, option: 2}]}).built()
+    other = {"power": 0.8, "control": 1, "rate_at_most": 0.92}[option]
+    lines = ["ucb1", "one-cut", {"policy": "one-cut", "label": "own", option: other}]
+    study = StudyFile.of({**GOOD, "gap": 0.1, "policies": lines, option: value})
+    path = tmp_path / "study.toml"
+    path.write_text(study.to_toml(), encoding="utf-8")
+    assert StudyFile.load(str(path)) == study
+    common, own = study.built().policies[1:]
+    assert (getattr(common, option), getattr(own, option)) == (value, other)
+    assert study.with_flags(policies=(PolicyLine(policy="ucb1"),)) == replace(
+        study, policies=(PolicyLine(policy="ucb1"),), gap=None, **{option: None}
+    )
+
+
 def test_files_of_arms_are_looked_for_beside_the_study(tmp_path: Path) -> None:
     (tmp_path / "arms.json").write_text(
         '{"arms": [{"values": [0, 1], "probabilities": [0.5, 0.5]}, {"values": [0, 1], "probabilities": [0.25, 0.75]}]}'
@@ -264,10 +285,11 @@ def test_the_documented_study_is_a_study(tmp_path: Path) -> None:
     assert set(study.__dataclass_fields__) == set(tomllib.loads(text))
     linear: dict[str, Any] = dict.fromkeys(("theta", "actions", "action_set", "dimension", "normalise"))
     logged: dict[str, Any] = dict.fromkeys(("arm_column", "reward_column", "reward_range", "log_digest"))
-    assert len(replace(study, log=None, **logged, **linear).built().policies) == 4
+    assert len(replace(study, log=None, **logged, **linear).built().policies) == 5
     assert math.isclose(study.rho or 0, 0.1)
     lines = (PolicyLine(policy="certified-linear"),)
-    disc = replace(study, means=None, actions=None, normalise=None, gap=None, policies=lines)
+    none: dict[str, Any] = dict.fromkeys(("gap", "power", "control", "rate_at_most"))
+    disc = replace(study, means=None, actions=None, normalise=None, policies=lines, **none)
     assert len(replace(disc, log=None, **logged).built().policies) == 1
     (tmp_path / "rewards.csv").write_text("arm,reward\na,1\nb,0\n")
     resampled = replace(study, means=None, environment=None, log=str(tmp_path / "rewards.csv"), **linear)

@@ -47,6 +47,9 @@ def attack(
     horizon: parameters.Horizon = None,
     rho: parameters.Rho = None,
     gap: parameters.Gap = None,
+    power: parameters.Power = None,
+    control: parameters.Control = None,
+    rate_at_most: parameters.RateAtMost = None,
     environment: parameters.KindOption = None,
     pairs_budget: Budget = "2e5",
     seed: parameters.Seed = None,
@@ -71,7 +74,17 @@ def attack(
             normalise=normalise or None,
             environment=environment,
         )
-        problem = chosen_blank(policy, spec, horizon=horizon, rho=rho, seed=seed, gap=gap)
+        problem = chosen_blank(
+            policy,
+            spec,
+            horizon=horizon,
+            rho=rho,
+            seed=seed,
+            gap=gap,
+            power=power,
+            control=control,
+            rate_at_most=rate_at_most,
+        )
     if not quiet and not as_json:
         print_warnings(warnings)
     from banditto.measure.attack import attacking  # numerical libraries are loaded once there is work for them

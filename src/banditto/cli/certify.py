@@ -55,6 +55,9 @@ def certify(
     horizon: parameters.Horizon = None,
     rho: parameters.Rho = None,
     gap: parameters.Gap = None,
+    power: parameters.Power = None,
+    control: parameters.Control = None,
+    rate_at_most: parameters.RateAtMost = None,
     pairs: parameters.Pairs = None,
     until_settled: UntilSettled = False,
     environment: parameters.EnvironmentOption = None,
@@ -91,7 +94,17 @@ def certify(
             reward_column=reward_column,
             reward_range=reward_range,
         )
-        problem = chosen(policy, spec.instance, horizon=horizon, rho=rho, seed=seed, gap=gap)
+        problem = chosen(
+            policy,
+            spec.instance,
+            horizon=horizon,
+            rho=rho,
+            seed=seed,
+            gap=gap,
+            power=power,
+            control=control,
+            rate_at_most=rate_at_most,
+        )
     if not quiet and not as_json:
         print_warnings(warnings)
     with output_directory(parameters.folder(out), (*FILES, FILE_NAME)) as folder:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 class StandsFor:
     """Arguments of the library, beside the one of its own name, that an option or argument of a verb is told as.
 
-    An error about one of them names the option; with `where_given`, only if the option is on the command line.
+    An error about one of them names the option; with `where_given`, only if the option is on the command line, and then
+    even if the argument has an option of its own, which is not there.
     """
 
     def __init__(self, *names: str, where_given: bool = False) -> None:
@@ -59,6 +60,7 @@ KindDimension = Annotated[
 Theta = Annotated[
     str | None,
     typer.Option("--theta", metavar="X,X,...", help="Of a linear problem: mean <theta, a>, or 1/2 + <theta, a>/2."),
+    StandsFor("means", where_given=True),
 ]
 Actions = Annotated[
     str | None,
@@ -75,8 +77,20 @@ Gap = Annotated[
     typer.Option(
         "--gap",
         metavar="X",
-        help="The lead that explore-then-commit is promised, or that certified-elimination is tuned for.",
+        help="The lead that explore-then-commit is promised, or that one-cut and certified-elimination are tuned for.",
     ),
+]
+Power = Annotated[
+    str | None,
+    typer.Option("--power", metavar="X", help="How likely one-cut finds an arm that leads by --gap (default: 0.95)."),
+]
+Control = Annotated[
+    str | None,
+    typer.Option("--control", metavar="ARM", help="The arm, from 0, that one-cut keeps unless another one leads."),
+]
+RateAtMost = Annotated[
+    str | None,
+    typer.Option("--rate-at-most", metavar="X", help="A promise: rewards in [0, 1], and no arm's mean above this."),
 ]
 Horizon = Annotated[str | None, typer.Option("--horizon", metavar="N", help="Pulls per execution: 1e8 or 100_000_000.")]
 Rho = Annotated[
@@ -108,7 +122,7 @@ Out = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", envvar="BANDITTO_QUIET", help="No progress, no warnings.")]
-_IN_THE_LOG = StandsFor("arms", "rewards", where_given=True)  # what is wrong with them is in the file
+_IN_THE_LOG = StandsFor("arms", "means", "rewards", where_given=True)  # what is wrong with them is in the file
 Log = Annotated[
     str | None,
     typer.Option("--log", metavar="FILE", help="Instead of means: logged rewards (CSV, Parquet), resampled by row."),

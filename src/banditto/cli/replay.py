@@ -34,6 +34,9 @@ def replay(
     horizon: RowHorizon = None,
     rho: parameters.Rho = None,
     gap: parameters.Gap = None,
+    power: parameters.Power = None,
+    control: parameters.Control = None,
+    rate_at_most: parameters.RateAtMost = None,
     seed: parameters.Seed = None,
     split: Split = False,
     as_json: parameters.Json = False,
@@ -55,7 +58,17 @@ def replay(
     if horizon is None and not is_protocol(policy):
         horizon = str(whole.rows)
     with collected_warnings() as warnings:
-        problem = chosen(policy, lambda _: LogRows(whole), horizon=horizon, rho=rho, seed=seed, gap=gap)
+        problem = chosen(
+            policy,
+            lambda _: LogRows(whole),
+            horizon=horizon,
+            rho=rho,
+            seed=seed,
+            gap=gap,
+            power=power,
+            control=control,
+            rate_at_most=rate_at_most,
+        )
     if not quiet and not as_json:
         print_warnings(warnings)
     runs = [replayed(problem.policy, lab, seed=problem.seed, horizon=problem.horizon) for lab in labs]

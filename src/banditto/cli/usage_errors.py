@@ -58,6 +58,7 @@ def option_name(argument: str, given: Sequence[str], verb: Any) -> str:
     words = {word.partition("=")[0] for word in given}
     own: dict[str, str] = {}
     lent: dict[str, str] = {}
+    said: dict[str, str] = {}  # what options on the command line stand for
     for parameter in verb.params:
         positional = parameter.param_type_name == "argument"
         name = parameter.metavar if positional else parameter.opts[0]
@@ -65,4 +66,6 @@ def option_name(argument: str, given: Sequence[str], verb: Any) -> str:
         for role in getattr(declared.get(parameter.name), "__metadata__", ()):
             if isinstance(role, StandsFor) and (name in words or not role.where_given):
                 lent |= dict.fromkeys(role.names, name)
-    return (lent | own).get(argument, argument)
+                said |= dict.fromkeys(role.names, name) if role.where_given else {}
+    found = (lent | own).get(argument, argument)
+    return found if found in words else said.get(argument, found)

@@ -6,13 +6,16 @@
     horizon = 1e8
     rho = 0.1
     policies = ["random-threshold", "random-threshold:paper", "ucb1",
-                {policy = "explore-then-commit", gap = 0.1, label = "ETC"}]
+                {policy = "explore-then-commit", gap = 0.1, label = "ETC"}, "one-cut"]
     pairs = 1000
     rounds = 2e7                       # what each per-round policy may play in all
     seed = 7
     noise_seed = 8
     confidence = 0.95
-    gap = 0.1                          # for policies that need one and have none of their own
+    gap = 0.1                          # for policies that take one and have none of their own; as are
+    power = 0.9                        # how likely one-cut is right at the gap
+    control = 0                        # the arm that one-cut keeps unless another one leads
+    rate_at_most = 0.95                # a promise that no arm's mean is above this
 
 A linear problem has, instead of means,
 
@@ -51,7 +54,7 @@ from banditto.core.exact import integer, open_unit, real
 from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
 from banditto.numbers.intervals import MOST_PAIRS
 from banditto.policies.policy import AnyPolicy
-from banditto.problems.catalogue import build_policy, takes_option
+from banditto.problems.catalogue import OPTIONS, build_policy, takes_option
 from banditto.problems.environment import Environment
 from banditto.problems.spec import LINEAR, LOGGED, ProblemSpec, typed
 
@@ -60,16 +63,23 @@ LONGEST_TEXT, LONGEST_LABEL = 200, 60
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyLine:
-    """A policy as it is written: `random-threshold:paper`, with a label and a gap if it has them."""
+    """A policy as it is written: `random-threshold:paper`, with a label and options of its own if it has them."""
 
     policy: str
     label: str | None = None
     gap: float | None = None
+    power: float | None = None
+    control: int | None = None
+    rate_at_most: float | None = None
 
     @property
     def name(self) -> str:
         """Say what its row is called."""
         return self.label or self.policy
+
+    def takes(self, option: str) -> bool:
+        """Say whether the policy has an argument of this name."""
+        return takes_option(self.policy, option)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +98,9 @@ class StudyFile:
     noise_seed: int | None = None
     confidence: float | None = None
     gap: float | None = None
+    power: float | None = None
+    control: int | None = None
+    rate_at_most: float | None = None
     theta: tuple[float, ...] | None = None
     actions: str | None = None
     action_set: str | None = None
@@ -145,9 +158,8 @@ class StudyFile:
         if not given.keys() & {"means", "log"} and str(given.get("environment", "")).startswith("discrete"):
             study = replace(study, means=None, **dict.fromkeys(LOGGED))
         lines = given.get("policies", ())
-        if "gap" not in given and lines and not any(takes_option(line.policy, "gap") for line in lines):
-            study = replace(study, gap=None)
-        return study
+        idle = [name for name in OPTIONS if name not in given and lines and not any(line.takes(name) for line in lines)]
+        return replace(study, **dict.fromkeys(idle))
 
     def to_toml(self) -> str:
         """Write what `load` reads; nothing is written of what was not given."""
@@ -155,7 +167,7 @@ class StudyFile:
         if self.policies is not None:
             content["policies"] = [
                 line.policy
-                if line.label is None and line.gap is None
+                if line == PolicyLine(policy=line.policy)
                 else {key: value for key, value in asdict(line).items() if value is not None}
                 for line in self.policies
             ]
@@ -169,8 +181,9 @@ class StudyFile:
         horizon = _needed(self.horizon, "horizon", "an integer, such as 1e8")
         rho = _needed(self.rho, "rho", "a number between 0 and 1, both excluded")
         lines = _needed(self.policies, "policies", "names separated by commas, such as random-threshold,ucb1")
-        if self.gap is not None and not any(takes_option(line.policy, "gap") for line in lines):
-            raise InvalidArgument("gap", self.gap, "none, because no policy here needs one")
+        for name in OPTIONS:
+            if (value := getattr(self, name)) is not None and not any(line.takes(name) for line in lines):
+                raise InvalidArgument(name, value, "none, because no policy here needs one")
         made = [
             build_policy(
                 line.policy,
@@ -178,11 +191,16 @@ class StudyFile:
                 horizon=horizon,
                 rho=rho,
                 environment=world,
-                gap=_gap_of(line, self.gap),
+                **{name: self._option(line, name) for name in OPTIONS},
             )
             for line in lines
         ]
         return Built(made, world, [line.name for line in lines])
+
+    def _option(self, line: PolicyLine, name: str) -> Any:
+        """Choose a policy's own value of an option, or that of all policies that take it."""
+        own = getattr(line, name)
+        return getattr(self, name) if own is None and line.takes(name) else own
 
 
 _PROBLEM = ("means", "environment", *LINEAR, *LOGGED)  # the keys that say where rewards come from
@@ -194,12 +212,6 @@ class Built(NamedTuple):
     policies: list[AnyPolicy]
     environment: Environment
     labels: list[str]
-
-
-def _gap_of(line: PolicyLine, common: float | None) -> float | None:
-    if line.gap is not None and not takes_option(line.policy, "gap"):
-        raise InvalidArgument("gap", line.gap, f"none, because {line.policy} does not need one")
-    return common if line.gap is None else line.gap
 
 
 def _needed(value: Any, name: str, allowed: str) -> Any:
@@ -244,12 +256,12 @@ def _line(row: Any) -> PolicyLine:
     if isinstance(row, str):
         return PolicyLine(policy=_text(row, "policies"))
     if not isinstance(row, dict) or "policy" not in row:
-        raise InvalidArgument("policies", row, "names, or tables with policy, label and gap")
-    _refuse_unknown(row, ["policy", "label", "gap"], "policies")
+        raise InvalidArgument("policies", row, f"names, or tables with policy, label, {', '.join(OPTIONS)}")
+    _refuse_unknown(row, ["policy", "label", *OPTIONS], "policies")
     return PolicyLine(
         policy=_text(row["policy"], "policy"),
         label=_text(row["label"], "label", LONGEST_LABEL) if "label" in row else None,
-        gap=real(row["gap"], "gap") if "gap" in row else None,
+        **{name: read(row[name], name) for name, read in OPTIONS.items() if name in row},
     )
 
 
@@ -286,7 +298,7 @@ _CHECKS: dict[str, Any] = {
     "seed": _count,
     "noise_seed": _count,
     "confidence": open_unit,
-    "gap": lambda value, name: real(value, name),
+    **OPTIONS,
     "theta": _numbers,
     "actions": _text,
     "action_set": _text,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from typing import Any, Literal
 
 from banditto import policies
 from banditto.core.errors import InvalidArgument
-from banditto.core.horizons import checked_arms
+from banditto.core.exact import integer, open_unit, real
+from banditto.core.horizons import MOST_ARMS, checked_arms
 from banditto.core.protocol import Protocol, WithProtocol
 from banditto.core.registry import Earlier, Entry
 from banditto.core.rewards import RewardKind, Rewards
@@ -18,6 +19,24 @@ from banditto.policies import baselines
 from banditto.policies.policy import AnyPolicy
 from banditto.problems import environments
 from banditto.problems.environment import Environment, LinearEnvironment
+
+
+def _power(value: Any, name: str) -> float:
+    allowed = "a number between 0.5 and 1, both excluded"
+    power = real(value, name, allowed)
+    if not 0.5 < power < 1.0:
+        raise InvalidArgument(name, value, allowed)
+    return power
+
+
+# What only some policies take, and how its value is read from text or a number; the registry says which policy takes
+# it. What is allowed beyond that depends on the problem, and the policy says it.
+OPTIONS: dict[str, Callable[[Any, str], Any]] = {
+    "gap": lambda value, name: real(value, name, "a number above 0"),
+    "power": _power,
+    "control": lambda value, name: integer(value, name, 0, MOST_ARMS - 1),
+    "rate_at_most": open_unit,
+}
 
 
 def load_class(entry: Entry | Earlier) -> Any:
@@ -154,13 +173,16 @@ def build_policy(
 ) -> AnyPolicy:
     """A policy from `name` or `name:constants`, made for the environment's kind of rewards.
 
-    `options` are arguments that only some policies take, such as `gap`; None means that it was not given.
+    `options` are those of `OPTIONS`, None where nothing was given; one that the policy does not take is refused.
     """
     name, colon, constants = spec.partition(":")
     entry = lookup(name, policies.REGISTRY | baselines.REGISTRY, "policy")
     if colon and constants not in entry.constants:
         allowed = f"{name} with " + " or ".join(entry.constants) if entry.constants else f"{name} alone"
         raise InvalidArgument("policy", spec, allowed)
+    for option, value in options.items():
+        if value is not None and not takes_option(spec, option):
+            raise InvalidArgument(option, value, f"none, because {spec} does not need one")
     if isinstance(environment, LinearEnvironment) and not environment.means and not entry.any_set:
         able = ", ".join(key for key, other in policies.REGISTRY.items() if other.any_set)
         raise InvalidArgument("policy", name, f"one for infinite action sets: {able}")

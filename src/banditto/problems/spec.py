@@ -15,13 +15,13 @@ from banditto.core.exact import open_unit, parsed_integer, real
 from banditto.core.protocol import Protocol
 from banditto.policies.policy import Acting, AnyPolicy, RoundPolicy
 from banditto.problems.catalogue import (
+    OPTIONS,
     blank_environment,
     build_environment,
     build_linear_environment,
     build_policy,
     policy_of,
     rewards_of,
-    takes_option,
 )
 from banditto.problems.environment import Environment, LinearEnvironment
 from banditto.problems.reward_log import RewardLog
@@ -62,7 +62,7 @@ _READERS: dict[str, Callable[[str, str], Any]] = {
     **dict.fromkeys(("noise_seed", "jobs", "pulls", "n"), parsed_integer),
     **dict.fromkeys(("rho", "confidence", "resolve", "by"), open_unit),
     **dict.fromkeys(("means", "theta"), numbers),
-    "gap": lambda text, name: real(text, name, "a number above 0"),
+    **OPTIONS,
     "reward_range": _ends,
 }
 
@@ -264,14 +264,14 @@ def chosen(
     horizon: str | int | None,
     rho: str | float | None,
     seed: str | int | None,
-    gap: str | float | None,
+    **options: str | float | None,
 ) -> Chosen:
     """Choose what to play, by a policy's name and values, or by a protocol file, whose values may only be repeated.
 
-    `place` makes the environment; it is handed the policy of a protocol.
+    `place` makes the environment; it is handed the policy of a protocol. `options` are those of `OPTIONS`.
     """
     found = None if is_protocol(policy) else place(None)
-    values = {"horizon": horizon, "rho": rho, "seed": seed, "gap": gap}
+    values = {"horizon": horizon, "rho": rho, "seed": seed, **options}
     given = {name: typed(name, value) for name, value in values.items()}
     if found is None:
         return _by_protocol(Protocol.load(policy), place, given)
@@ -279,10 +279,8 @@ def chosen(
         raise InvalidArgument("horizon", "nothing", "an integer, such as 1e8")
     if given["rho"] is None:
         raise InvalidArgument("rho", "nothing", "a number between 0 and 1, both excluded")
-    length, share, lead = given["horizon"], given["rho"], given["gap"]
-    made = build_policy(policy, arms=len(found.means), horizon=length, rho=share, environment=found, gap=lead)
-    if lead is not None and not takes_option(policy, "gap"):
-        raise InvalidArgument("gap", lead, f"none, because {policy} does not need one")
+    length, share, own = given["horizon"], given["rho"], {name: given[name] for name in options}
+    made = build_policy(policy, arms=len(found.means), horizon=length, rho=share, environment=found, **own)
     return Chosen(made, found, length, share, given["seed"] or 0)
 
 
@@ -297,10 +295,11 @@ def chosen_blank(policy: str, spec: ProblemSpec, **values: Any) -> Chosen:
 
 
 def _by_protocol(protocol: Protocol, place: Callable[[AnyPolicy | None], Environment], given: dict[str, Any]) -> Chosen:
-    own = {"seed": protocol.seed, "horizon": protocol.horizon, "rho": float(protocol.rho)}
-    if protocol.settings.get("gap"):  # a policy that can do without writes nothing
-        own["gap"] = real(str(protocol.settings["gap"]), "gap")
-    for name in ("seed", "horizon", "rho", "gap"):
+    own: dict[str, Any] = {"seed": protocol.seed, "horizon": protocol.horizon, "rho": float(protocol.rho)}
+    for name, read in OPTIONS.items():
+        if protocol.settings.get(name) not in (None, ""):  # a policy that can do without writes nothing
+            own[name] = read(protocol.settings[name], name)
+    for name in given:
         if given[name] is not None and given[name] != own.get(name):
             allowed = f"{own[name]}, the protocol's own, or none" if name in own else "none: the protocol has none"
             raise InvalidArgument(name, given[name], allowed)
