@@ -382,6 +382,39 @@ CLUSTER: dict[str, tuple[dict[str, str | None], str, str]] = {
     "jobs on a cluster": ({"cluster": "tcp://scheduler:8786", "jobs": "2"}, "--jobs", "2"),
 }
 
+
+# of every verb that takes --gap, of arms; `policy` is how the verb names its policy
+def bad_options(policy: str = "") -> dict[str, tuple[dict[str, str | None], str, str]]:
+    one_cut: dict[str, str | None] = {policy: "one-cut", "gap": "0.1"}
+    return {
+        "rate zero": ({"rate-at-most": "0"}, "--rate-at-most", "0"),
+        "rate one": ({"rate-at-most": "1"}, "--rate-at-most", "1"),
+        "rate text": ({"rate-at-most": "low"}, "--rate-at-most", "low"),
+        "rate for nobody": ({policy: "ucb1", "rate-at-most": "0.5"}, "--rate-at-most", "0.5"),
+        "power for nobody": ({"power": "0.9"}, "--power", "0.9"),
+        "power of a coin": (one_cut | {"power": "0.5"}, "--power", "0.5"),
+        "power one": (one_cut | {"power": "1"}, "--power", "1"),
+        "power text": (one_cut | {"power": "high"}, "--power", "high"),
+        "control for nobody": ({"control": "0"}, "--control", "0"),
+        "control of another experiment": (one_cut | {"control": "3"}, "--control", "3"),
+        "control negative": (one_cut | {"control": "-1"}, "--control", "-1"),
+        "control text": (one_cut | {"control": "A"}, "--control", "A"),
+        "no gap to cut at": (one_cut | {"gap": None}, "--gap", "nothing"),
+        "gap wider than rewards": (one_cut | {"gap": "1.5"}, "--gap", "1.5"),
+        "gap wider than the rate": (one_cut | {"rate-at-most": "0.05"}, "--gap", "0.1"),
+    }
+
+
+GAUSSIAN_RATE: dict[str, tuple[dict[str, str | None], str, str]] = {
+    "rate of Gaussian rewards": ({"environment": "gaussian:1", "rate-at-most": "0.1"}, "--rate-at-most", "0.1"),
+}
+HIGH_RATES: dict[str, tuple[dict[str, str | None], str, str]] = {
+    **GAUSSIAN_RATE,
+    "mean above the rate": ({"rate-at-most": "0.85"}, "--means", "0.9"),
+    "logged mean above the rate": (LOGGED | {"rate-at-most": "0.5"}, "--log", "0.6666666666666666"),
+    "linear mean above the rate": (LINEAR | {"rate-at-most": "0.5"}, "--theta", "0.75"),
+}
+
 # of every verb that takes --log
 LOGS: dict[str, tuple[dict[str, str | None], str, str]] = {
     "log not there": (LOGGED | {"log": "nowhere.csv"}, "--log", "nowhere.csv"),
@@ -472,6 +505,8 @@ SHARED: dict[str, tuple[dict[str, str | None], str, str]] = {
 
 BAD: dict[str, dict[str, tuple[dict[str, str | None], str, str]]] = {
     "certify": SHARED
+    | bad_options()
+    | HIGH_RATES
     | {
         "unknown policy": ({"": "random-treshold"}, "POLICY", "random-treshold"),
         "no gap": ({"": "explore-then-commit"}, "--gap", "nothing"),
@@ -485,6 +520,8 @@ BAD: dict[str, dict[str, tuple[dict[str, str | None], str, str]]] = {
         ),
     },
     "compare": SHARED
+    | bad_options("policies")
+    | HIGH_RATES
     | {
         "unknown policy": ({"policies": "ucb1,random-treshold"}, "--policies", "random-treshold"),
         "unknown constants": ({"policies": "ucb1:paper"}, "--policies", "ucb1:paper"),
@@ -500,6 +537,8 @@ BAD: dict[str, dict[str, tuple[dict[str, str | None], str, str]]] = {
         "study not toml": ({"": __file__}, "STUDY", __file__),
     },
     "attack": {
+        **bad_options(),
+        **GAUSSIAN_RATE,
         **{name: SHARED[name] for name in SHARED if name.startswith(("rho", "no rho", "horizon", "no horizon", "gap"))},
         "horizon below arms": ({"arms": "12", "horizon": "11"}, "--horizon", "11"),
         "bad jobs": ({"jobs": "0"}, "--jobs", "0"),
@@ -540,6 +579,8 @@ BAD: dict[str, dict[str, tuple[dict[str, str | None], str, str]]] = {
     },
     "replay": {
         **LOGS,
+        **bad_options(),
+        "logged mean above the rate": ({"rate-at-most": "0.5"}, "--log", "0.6666666666666666"),
         **{name: SHARED[name] for name in SHARED if name.startswith(("rho", "no rho", "gap"))},
         "no log": ({"log": None}, "--log", "nothing"),
         "columns without a log": ({"log": None, "reward-column": "y"}, "--reward-column", "y"),
@@ -590,6 +631,8 @@ BAD: dict[str, dict[str, tuple[dict[str, str | None], str, str]]] = {
         ),
     },
     "calibrate": {
+        **bad_options(),
+        **GAUSSIAN_RATE,
         **{name: SHARED[name] for name in SHARED if name.startswith(("rho", "no rho", "horizon", "no horizon", "gap"))},
         "horizon below arms": ({"arms": "12", "horizon": "11"}, "--horizon", "11"),
         "bad jobs": ({"jobs": "0"}, "--jobs", "0"),
@@ -1331,6 +1374,62 @@ def test_flags_may_only_repeat_the_protocol_that_is_attacked(
         out, err = capfd.readouterr()
         assert (stop.value.code, out, err.count("\n")) == (2, "", 1)
         assert said in err
+
+
+def test_options_of_a_protocol_may_only_be_repeated(tmp_path: Path) -> None:
+    place = ("--means", "0.03,0.06,0.02", "--pairs", "20", "--json")
+    options = ("--gap", "0.05", "--power", "0.9", "--control", "2", "--rate-at-most", "0.1")
+    kept = banditto("certify", "one-cut", *place, *options, "--horizon", "1e5", "--rho", "0.3", "--out", str(tmp_path))
+    own = bd.OneCut(arms=3, horizon=10**5, rho=0.3, gap=0.05, power=0.9, control=2, rate_at_most=0.1)
+    assert json.loads(kept.stdout)["digest"] == own.protocol(seed=0).digest
+    path = str(tmp_path / "protocol.toml")
+    same = ("--gap", "5e-2", "--power", "0.90", "--control", "2", "--rate-at-most", ".1")
+    again = banditto("certify", path, *place, *same)
+    assert json.loads(again.stdout)["mismatches"] == json.loads(kept.stdout)["mismatches"]
+    attacked = banditto("attack", path, "--pairs-budget", "1000", *same, "--json")
+    assert json.loads(attacked.stdout)["digest"] == own.protocol(seed=0).digest
+    assert max(json.loads(attacked.stdout)["worst"]["means"]) <= 0.1
+    for option, value, allowed in (
+        ("--gap", "0.04", "0.05"),
+        ("--power", "0.95", "0.9"),
+        ("--control", "0", "2"),
+        ("--rate-at-most", "0.2", "0.1"),
+    ):
+        for verb in (("certify", path, *place[:2]), ("attack", path)):
+            other = banditto(*verb, option, value)
+            said = f"banditto: error: {option}: got {value}, allowed: {allowed}, the protocol's own, or none\n"
+            assert (other.returncode, other.stderr) == (2, said)
+    plain = bd.CertifiedElimination(arms=3, horizon=10**5, rho=0.3)
+    (tmp_path / "plain.toml").write_text(plain.protocol(seed=0).to_toml())
+    other = banditto("certify", str(tmp_path / "plain.toml"), *place[:2], "--control", "0", "--json")
+    assert json.loads(other.stderr)["message"] == "--control: got 0, allowed: none: the protocol has none"
+
+
+@pytest.mark.parametrize(
+    "policy", ["certified-elimination", "random-threshold", "mean-rounding", "explore-then-commit", "one-cut"]
+)
+def test_a_rate_is_promised_to_every_policy_that_takes_one(policy: str, tmp_path: Path) -> None:
+    gap = ("--gap", "0.05") if policy in ("explore-then-commit", "one-cut") else ()
+    options = ("--means", "0.02,0.09", "--horizon", "1e6", "--rho", "0.3", "--pairs", "5", "--rate-at-most", "0.1")
+    done = banditto("certify", policy, *options, *gap, "--out", str(tmp_path))
+    assert (done.returncode, done.stderr) in ((0, ""), (3, ""))
+    assert bd.Protocol.load(tmp_path / "protocol.toml").settings["rate_at_most"] == "0.1"
+
+
+def test_compare_hands_options_to_those_who_take_them() -> None:
+    place = ("compare", "--means", "0.02,0.09", "--horizon", "1e5", "--rho", "0.3", "--pairs", "5", "--rounds", "1e4")
+    options = ("--gap", "0.05", "--power", "0.9", "--control", "0", "--rate-at-most", "0.1")
+    done = banditto(*place, "--policies", "one-cut,certified-elimination,random-threshold,ucb1", *options, "--json")
+    rows = json.loads(done.stdout)["policies"]
+    made = [
+        bd.OneCut(arms=2, horizon=10**5, rho=0.3, gap=0.05, power=0.9, control=0, rate_at_most=0.1),
+        bd.CertifiedElimination(arms=2, horizon=10**5, rho=0.3, gap=0.05, rate_at_most=0.1),
+        bd.RandomThreshold(arms=2, horizon=10**5, rho=0.3, rate_at_most=0.1),
+    ]
+    assert [row["digest"] for row in rows[:3]] == [policy.protocol(seed=0).digest for policy in made]
+    nobody = banditto(*place, "--policies", "random-threshold,ucb1", "--power", "0.9", "--json")
+    said = "--power: got 0.9, allowed: none, because no policy here needs one"
+    assert (nobody.returncode, json.loads(nobody.stderr)["message"]) == (2, said)
 
 
 def test_ctrl_c_during_an_attack() -> None:

@@ -279,10 +279,17 @@ def grounds_of(registration: Registration, decisions: Sequence[Decision]) -> Gro
     return Grounds(thresholds, _cuts(row, tosses), tosses, side, so_far)
 
 
+# a coin, and the ends between which its cut lies, as policies name them
+_CUTS = (
+    ("threshold", "low", "high"),
+    *(("commit", "commit low", "commit high"), ("commit", "cut low", "cut high"), ("cut", "cut low", "cut high")),
+)
+
+
 def _cuts(row: dict[str, Any], tosses: Sequence[Toss]) -> dict[str, float]:
     """Find the cuts that lie at a coin's place between two ends that the policy names."""
     found = {}
-    for purpose, low, high in (("threshold", "low", "high"), ("commit", "commit low", "commit high")):
+    for purpose, low, high in _CUTS:
         values = [toss.value for toss in tosses if toss.purpose == purpose]
         if values and isinstance(row.get(low), int | float) and isinstance(row.get(high), int | float):
             cut = row[low] + values[0] * (row[high] - row[low])

@@ -10,7 +10,7 @@ import numpy as np
 
 from banditto.chance.coins import Coins
 from banditto.core.rewards import Rewards
-from banditto.measure.attack.search import UndecidedWindow, windows_of
+from banditto.measure.attack.search import Guarded, UndecidedWindow, guarded_of, windows_of
 from banditto.policies.policy import BatchedPolicy, own_guarantee
 from banditto.problems.environment import Environment
 from banditto.problems.environments.bernoulli import Bernoulli
@@ -23,7 +23,11 @@ _PROFILES = (
     *("equal", "one rival", "tie", "two windows", "ladder", "half", "several tied", "pairs"),
     "one in another window",
 )
-_MARGIN = 0.001  # Bernoulli means are this far from 0 and 1
+# places of the two best arms' lead, in a cut that a window guards, and of the nearest and the furthest other arm in the
+# window: most pairs differ where the cut is in doubt and arms are at the window's beginning
+_LEADS = (0.4, 0.25, 0.55, 0.7, 0.0, 0.9)
+_BEHIND = ((0.05, 0.05), (0.0, 0.2), (0.0, 0.0), (0.1, 0.1), (0.2, 0.2), (0.0, 0.95), (0.5, 0.5), (0.95, 0.95))
+_MARGIN = 0.001  # Bernoulli means are this far from 0 and 1, as a share of the largest that they may be
 
 
 class ArmSpace(NamedTuple):
@@ -33,25 +37,34 @@ class ArmSpace(NamedTuple):
     rewards: Rewards
     windows: tuple[UndecidedWindow, ...]
     smallest_lead: float  # 0, or what the policy was promised
+    guarded: tuple[Guarded, ...] = ()
 
     @classmethod
     def of(cls, policy: BatchedPolicy[Any], rewards: Rewards) -> ArmSpace:
         """Make the space of a policy that was built for these rewards."""
-        widest = 1.0 if rewards.kind == "bounded" else math.inf
+        widest = rewards.widest_gap if rewards.kind == "bounded" else math.inf
         proved = own_guarantee(policy)
         promised = 0.0 if proved is None else proved.promised_gap or 0.0
-        return cls(policy.arms, rewards, tuple(windows_of(policy, widest)), promised)
+        found = tuple(windows_of(policy, widest))
+        return cls(policy.arms, rewards, found, promised, tuple(guarded_of(policy)) if policy.arms > 2 else ())
 
     @property
     def _margin(self) -> float:
-        """How far Bernoulli means stay from 0 and 1, where the promise allows it."""
-        return min(_MARGIN, (1.0 - self.smallest_lead) / 2.0)
+        """How far Bernoulli means stay from 0 and 1, where the promises allow it."""
+        return min(_MARGIN * self.rewards.widest_gap, (self.rewards.widest_gap - self.smallest_lead) / 2.0)
+
+    @property
+    def _highest(self) -> float:
+        """The largest mean that is tried: the largest rate that was promised, or nearly 1."""
+        rate = self.rewards.rate_at_most
+        return 1.0 - self._margin if rate is None else min(rate, 1.0 - self._margin)
 
     @property
     def widest(self) -> float:
         """The widest gap that is tried."""
         if self.rewards.kind == "bounded":
-            return 1.0 - 2.0 * self._margin
+            rate = self.rewards.rate_at_most
+            return 1.0 - 2.0 * self._margin if rate is None else max(self._highest - self._margin, self.smallest_lead)
         return max(20.0 * self.rewards.sigma, self.smallest_lead)
 
     def environment(self, point: Point) -> Environment:
@@ -65,6 +78,10 @@ class ArmSpace(NamedTuple):
             yield self._shuffled(point, seed, number)
 
     def _ordered_starts(self) -> Iterator[Point]:
+        for lead in _LEADS:
+            for first, last in _BEHIND:
+                for cut, window in self.guarded:
+                    yield self._point([cut.at(lead), *self._spread(window.at(first), window.at(last))], 0.5)
         near, far = self._scales()
         profiles = _PROFILES if self.arms > 2 else ("equal",)
         for scales, levels in ((near, (0.5,)), (far, (0.5,)), (near, (1.0, 0.0)), (far, (1.0, 0.0))):
@@ -80,6 +97,11 @@ class ArmSpace(NamedTuple):
         near += [(gap, other) for k, gap in enumerate(middles) for other in middles[k + 1 : k + 5]]
         return near, [(gap, gap / 3.0) for gap in self._round_gaps()]
 
+    def _spread(self, first: float, last: float) -> list[float]:
+        """Return gaps of all arms but the two best, from the first of these to the last."""
+        many = self.arms - 2
+        return [first + (last - first) * (k / max(1, many - 1)) for k in range(many)]
+
     def _shuffled(self, point: Point, seed: int, number: int) -> Point:
         """Put the means into another order; every eighth stays as it is, with the best arm last."""
         if number % 8 == 0:
@@ -89,7 +111,7 @@ class ArmSpace(NamedTuple):
 
     def typical(self, gap: float | None) -> Environment:
         """Make arms that nobody chose as hard ones: equal gaps, a tenth of the range unless told, the best arm last."""
-        usual = 0.1 if self.rewards.kind == "bounded" else 0.2 * self.rewards.sigma
+        usual = 0.1 * self.rewards.widest_gap if self.rewards.kind == "bounded" else 0.2 * self.rewards.sigma
         return self.environment(self._point([gap or usual] * (self.arms - 1), 0.5))
 
     def _round_gaps(self) -> list[float]:
@@ -125,8 +147,8 @@ class ArmSpace(NamedTuple):
         top = 0.0
         if self.rewards.kind == "bounded":
             lowest = max(gaps) + self._margin
-            centred = (1.0 + max(gaps)) / 2.0 if level == 0.5 else lowest + level * (1.0 - self._margin - lowest)
-            top = min(max(centred, lowest), 1.0 - self._margin)
+            centred = (1.0 + max(gaps)) / 2.0 if level == 0.5 else lowest + level * (self._highest - lowest)
+            top = min(max(centred, lowest), self._highest)
         return (*(top - gap for gap in gaps), top)
 
     def neighbours(self, point: Point, scale: float, coins: Coins, round_number: int) -> list[Point]:
@@ -157,6 +179,6 @@ class ArmSpace(NamedTuple):
         if self.rewards.kind == "bounded":
             lowest = max(gaps) + self._margin
             if level is not None:
-                top = lowest + level * (1.0 - self._margin - lowest)
-            top = min(max(top, lowest), 1.0 - self._margin)
+                top = lowest + level * (self._highest - lowest)
+            top = min(max(top, lowest), self._highest)
         return tuple(top - gap for gap in gaps)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
 from banditto.chance.coins import Coins, address_key
 from banditto.core.errors import WorkerError
@@ -209,7 +209,15 @@ class UndecidedWindow(NamedTuple):
         return self.low + place * (self.high - self.low)
 
 
-_EDGES = (("commit low", "commit high"), ("low", "high"))
+class Guarded(NamedTuple):
+    """A cut for the lead of the best arm, and the window that says who is played if the lead is below it."""
+
+    cut: UndecidedWindow
+    window: UndecidedWindow
+
+
+_CUT, _WINDOW = ("cut low", "cut high"), ("window low", "window high")
+_EDGES = (("commit low", "commit high"), ("low", "high"), _CUT, _WINDOW)
 
 
 def windows_of(policy: Any, widest: float) -> list[UndecidedWindow]:
@@ -218,13 +226,25 @@ def windows_of(policy: Any, widest: float) -> list[UndecidedWindow]:
         return []
     found = []
     for number, row in enumerate(policy.describe().to_dict()["batches"], 1):
-        for low, high in _EDGES:
-            if _number(row.get(low)) and _number(row.get(high)):
-                found.append(UndecidedWindow(number, float(row[low]), float(row[high])))
+        found += [window for edges in _EDGES if (window := _between(number, row, edges)) is not None]
         if _number(row.get("eps")):  # an estimate within eps: 2 eps decide, give or take one
             found.append(UndecidedWindow(number, float(row["eps"]), 3.0 * float(row["eps"])))
     return [window for window in found if window.low < widest]
 
 
-def _number(value: object) -> bool:
+def guarded_of(policy: Any) -> list[Guarded]:
+    """List the cuts that come with a window: what a policy does depends on both, so they are tried together."""
+    if not isinstance(policy, Policy):
+        return []
+    rows = enumerate(policy.describe().to_dict()["batches"], 1)
+    found = [(_between(number, row, _CUT), _between(number, row, _WINDOW)) for number, row in rows]
+    return [Guarded(cut, window) for cut, window in found if cut is not None and window is not None]
+
+
+def _between(batch: int, row: dict[str, Any], edges: tuple[str, str]) -> UndecidedWindow | None:
+    low, high = (row.get(edge) for edge in edges)
+    return UndecidedWindow(batch, float(low), float(high)) if _number(low) and _number(high) else None
+
+
+def _number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float)

@@ -221,12 +221,14 @@ class OneCut(Replicable):
                 else {}
             ),
         }
+        ends = tuple(significant(knot) for knot in (knots[0], knots[-1])) if knots else ("", "")
         rows: list[tuple[object, ...]] = [
-            (i, pulls, significant(low), significant(low + cut), "commit or go on")
+            (i, pulls, significant(low), significant(low + cut), "", "", "commit or go on")
             for i, (pulls, low, cut) in enumerate(self.schedule.early, 1)
         ]
-        rows.append((len(rows) + 1, self.schedule.pulls, "0", significant(width), "leader or default"))
-        return Description(facts, ("batch", "pulls per arm", "cut low", "cut high", "then"), tuple(rows))
+        rows.append((len(rows) + 1, self.schedule.pulls, 0.0, significant(width), *ends, "leader or default"))
+        header = ("batch", "pulls per arm", "cut low", "cut high", "window low", "window high", "then")
+        return Description(facts, header, tuple(rows))
 
     @property
     def _kept_out(self) -> float:
