@@ -86,7 +86,7 @@ COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
             "certified-linear",
         ),
     },
-    "policies": {"all": ("policies",)},
+    "policies": {"all": ("policies",), "options": ("policies",)},
     "design": {
         "arms": ("design", "arms.csv", "--pulls", "1e6"),
         "ball": ("design", "--action-set", "ball", "--dimension", "3"),
@@ -273,6 +273,14 @@ def live() -> None:
     says("tickets", "finished", "ask", "other", *run)
     says("replication", "same", "replicate", "sqlite:///trial.db#other", "sqlite:///trial.db#other")
     says("replication", "parted", "replicate", "sqlite:///trial.db#other", "sqlite:///trial.db#third")
+    rated = ("--gap", "0.05", "--rate-at-most", "0.1", "--means", "0.05,0.1", "--horizon", "20000", "--rho", "0.3")
+    spoken("certify", "one-cut", *rated, "--pairs", "2", "--out", "rated")
+    document("init", "rated/protocol.toml", *run, "--name", "rated", "--arm-names", "A,B")
+    plan = says("status", "promised", "status", "rated", *run)["plan"]
+    lines = [f"1,{arm},{count},{count // 4}\n" for arm, count in plan.items()]
+    Path("totals.csv").write_text("batch,arm,count,total\n" + "".join(lines))
+    document("tell", "rated", "--totals", "totals.csv", *run)
+    says("status", "contradicted", "status", "rated", *run)
     says("doctor", "store", "doctor", *run)
     with contextlib.closing(sqlite3.connect("trial.db")) as database:
         database.execute("UPDATE banditto_event SET body = replace(body, 'typo', 'slip')")

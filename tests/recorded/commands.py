@@ -26,6 +26,7 @@ FILES = {
 }
 ARMS = "--means 0.8,0.4 --horizon 1e5 --rho 0.3 --pairs 200 --json"
 LINEAR = "--theta 0.6,-0.3 --actions actions.csv --horizon 1e6 --rho 0.3 --pairs 60 --json"
+RATED = "--horizon 1e5 --rho 0.3 --gap 0.04 --rate-at-most 0.1"
 STORE = "--store sqlite:///trial.db"
 # one line a command; they share a folder and are played in this order
 STORY = f"""
@@ -35,6 +36,8 @@ certify random-threshold:paper --means 0.8,0.4 --horizon 1e9 --rho 0.3 --pairs 5
 certify mean-rounding --means 0.8,0.4 --horizon 1e7 --rho 0.3 --pairs 200 --json
 certify certified-elimination --means 0.8,0.4,0.3 --horizon 1e5 --rho 0.3 --pairs 200 --gap 0.4 --json
 certify explore-then-commit --means 0.8,0.4 --horizon 1e5 --rho 0.3 --pairs 200 --gap 0.4 --json
+certify one-cut --means 0.08,0.04,0.05 {RATED} --power 0.9 --control 1 --pairs 200 --json
+certify one-cut --means 0.2,0.04 {RATED} --json
 certify linear-threshold {LINEAR}
 certify certified-linear {LINEAR}
 certify least-squares-rounding {LINEAR}
@@ -55,6 +58,7 @@ plan --arms 3 --gap 0.2 --rho 0.3 --json
 plan --arms 2 --gap 0.1 --horizon 1e6 --json
 plan --arms 2 --gap 0.3 --rho 0.3 --save plan.toml --json
 attack random-threshold --arms 2 --horizon 1e5 --rho 0.3 --pairs-budget 20000 --json
+attack one-cut --arms 3 {RATED} --pairs-budget 20000 --json
 calibrate random-threshold --arms 2 --horizon 1e5 --rho 0.3 --pairs-budget 20000 --json
 design actions.csv --json
 design --action-set ball --dimension 3 --pulls 1000 --json

@@ -1,7 +1,7 @@
 """The types of what every verb prints with `--json`; `tools/schemas.py` writes `schemas/` from them.
 
 A type is a promise to those who read documents. A new key makes a new type with the next `schema_version`, and the old
-type stays in `DOCUMENTS` before it, so that documents which were kept are still read.
+type stays in `DOCUMENTS` before it, from `earlier_documents.py`, so that documents which were kept are still read.
 """
 
 from __future__ import annotations
@@ -72,12 +72,14 @@ class DesignDocument(DesignContent, PulledContent, Origin):
     versions: dict[str, Any]
 
 
-class PolicyContent(TypedDict):
-    """A policy that can be named."""
+class ListedPolicy(TypedDict):
+    """A policy that can be named, and the options that it takes."""
 
     name: str
     kind: Literal["replicable", "baseline"]
     constants: list[str]
+    needs: Annotated[list[str], Keywords(description="options without which it cannot be had, such as gap")]
+    takes: Annotated[list[str], Keywords(description="options that it can do without")]
     source: str
     summary: str
 
@@ -85,8 +87,8 @@ class PolicyContent(TypedDict):
 class PoliciesDocument(Origin):
     """What `banditto policies --json` prints."""
 
-    schema_version: Literal[1]
-    policies: list[PolicyContent]
+    schema_version: Literal[2]
+    policies: list[ListedPolicy]
     versions: dict[str, Any]
 
 
@@ -184,7 +186,7 @@ LiveContent = (
 
 
 class LiveOrigin(Provenance):
-    """What every verb of live experiments prints but `init`, whose documents have a later version."""
+    """What every verb of live experiments prints but `init` and `status`, whose documents have a later version."""
 
     schema_version: Literal[1]
 
@@ -211,8 +213,10 @@ class StoppedDocument(StoppedContent, LiveOrigin):
     """What `banditto stop --json` prints."""
 
 
-class StatusDocument(StatusContent, LiveOrigin):
+class StatusDocument(StatusContent, Provenance):
     """What `banditto status --json` prints."""
+
+    schema_version: Literal[2]
 
 
 class PendingDocument(WaitingContent, LiveOrigin):
@@ -244,11 +248,11 @@ DOCUMENTS: dict[str, tuple[Any, ...]] = {
     "init": (earlier.FirstInitDocument, InitDocument),
     "pending": (PendingDocument,),
     "plan": (earlier.FirstPlanDocument, PlanDocument),
-    "policies": (PoliciesDocument,),
+    "policies": (earlier.FirstPoliciesDocument, PoliciesDocument),
     "replay": (earlier.FirstReplayDocument, ReplayDocument),
     "replication": (ReplicationDocument,),
     "reproduction": (ReproductionDocument,),
-    "status": (StatusDocument,),
+    "status": (earlier.FirstStatusDocument, StatusDocument),
     "stopped": (StoppedDocument,),
     "tickets": (TicketsDocument,),
     "told": (ToldDocument,),

@@ -1,7 +1,7 @@
 """Types of documents as earlier versions of their schemas have them: what users kept is read for ever.
 
 Nothing is written by these types, and nothing in them changes: `tools/schema_versions.json` pins every one, down to the
-order of its keys and the name of `EntrantContent`.
+order of its keys and the names of `EntrantContent` and `PolicyContent`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from banditto.core.json_types import (
     Positive,
     Share,
 )
-from banditto.core.provenance import Provenance, Warned
+from banditto.core.provenance import Origin, Provenance, Warned
+from banditto.live.answers import TicketCounts
 from banditto.measure.certificate import IntervalKind, RegretContent
 from banditto.measure.replay import ReplayContent
 from banditto.policies.policy import GuaranteeContent
@@ -166,3 +167,45 @@ class FirstInitDocument(FirstRegistered, Provenance):
     """What `banditto init --json` printed."""
 
     schema_version: Literal[1]
+
+
+class FirstStatus(TypedDict):
+    """Where an experiment stands, beside what every document says."""
+
+    name: str
+    state: Literal["running", "finished", "stopped"]
+    digest: Digest
+    head: Digest
+    events: Natural
+    batch: Natural
+    horizon: Natural
+    spent: Natural
+    plan: dict[str, Natural]
+    told: dict[str, Natural]
+    issued: Natural
+    tickets: TicketCounts
+    registered: str
+
+
+class FirstStatusDocument(FirstStatus, Provenance):
+    """What `banditto status --json` printed."""
+
+    schema_version: Literal[1]
+
+
+class PolicyContent(TypedDict):
+    """A policy that can be named."""
+
+    name: str
+    kind: Literal["replicable", "baseline"]
+    constants: list[str]
+    source: str
+    summary: str
+
+
+class FirstPoliciesDocument(Origin):
+    """What `banditto policies --json` printed."""
+
+    schema_version: Literal[1]
+    policies: list[PolicyContent]
+    versions: dict[str, Any]

@@ -12,18 +12,20 @@ from banditto.core.text import text_table
 from banditto.problems.catalogue import listing
 
 if TYPE_CHECKING:
-    from banditto.cli.documents import PoliciesDocument, PolicyContent
+    from banditto.cli.documents import ListedPolicy, PoliciesDocument
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 
 
 def policies(as_json: parameters.Json = False) -> int:
-    """List the policies, where they come from and their constants."""
-    rows: list[PolicyContent] = [
+    """List the policies, their constants and options, and where they come from."""
+    rows: list[ListedPolicy] = [
         {
             "name": name,
             "kind": kind,
             "constants": list(entry.constants),
+            "needs": list(entry.options),
+            "takes": list(entry.optional),
             "source": entry.source,
             "summary": entry.summary,
         }
@@ -33,7 +35,15 @@ def policies(as_json: parameters.Json = False) -> int:
         content: PoliciesDocument = {"schema_version": SCHEMA_VERSION, "policies": rows, **provenance()}
         print_json(content)
     else:
-        header = ("policy", "kind", "constants", "source", "what it does")
-        lines = [(r["name"], r["kind"], ", ".join(r["constants"]), r["source"], r["summary"]) for r in rows]
+        header = ("policy", "kind", "constants", "options", "source", "what it does")
+        lines = [
+            (r["name"], r["kind"], ", ".join(r["constants"]), _options(r), r["source"], r["summary"]) for r in rows
+        ]
         sys.stdout.write(text_table(header, lines) + "\n")
     return EXIT_OK
+
+
+def _options(row: ListedPolicy) -> str:
+    """Write options as a synopsis does, in brackets what can be left out."""
+    needed, taken = ([f"--{name.replace('_', '-')}" for name in row[key]] for key in ("needs", "takes"))
+    return " ".join([*needed, *(f"[{name}]" for name in taken)])

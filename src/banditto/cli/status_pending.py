@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from banditto.cli import parameters
-from banditto.cli.output import EXIT_OK, print_steps
+from banditto.cli.output import EXIT_OK, print_steps, print_warnings
 from banditto.core.exact import real
 from banditto.core.text import text_table
 
+STATUS_VERSION: Final = 2  # of the schema
 OlderThan = Annotated[
     str | None, typer.Option("--older-than", metavar="SECONDS", help="Only those that have waited so long.")
 ]
@@ -28,7 +29,9 @@ def status(name: parameters.Name, store: parameters.StoreOption = None, as_json:
     rows += [(f"arm {arm}", f"{found.told[arm]:,} of {pulls:,} rewards") for arm, pulls in found.plan.items()]
     rows += [("tickets", ", ".join(f"{count:,} {state}" for state, count in found.tickets.items()))]
     rows += [("events", f"{found.events:,}"), ("digest", found.digest), ("head", found.head)]
-    print_steps(found.to_dict(), text_table(("", name), rows), as_json)
+    print_steps(found.to_dict(), text_table(("", name), rows), as_json, STATUS_VERSION)
+    if not as_json:
+        print_warnings(list(found.warnings))
     return EXIT_OK
 
 

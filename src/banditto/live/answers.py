@@ -67,6 +67,7 @@ class StatusContent(TypedDict):
     issued: Natural
     tickets: TicketCounts
     registered: str
+    warnings: list[str]
 
 
 class Assignment(NamedTuple):
@@ -150,6 +151,7 @@ class ExperimentStatus:
     issued: int  # slots of this batch that were handed out
     tickets: dict[str, int]  # of all batches: open, told, missing, late
     registered: str  # when; UTC, ISO 8601
+    warnings: tuple[str, ...] = ()  # arms whose rewards contradict what the protocol promises of them
 
     def to_dict(self) -> StatusContent:
         """Return plain data with the names of the attributes."""
@@ -172,4 +174,5 @@ class ExperimentStatus:
                 "late": self.tickets["late"],
             },
             "registered": self.registered,
+            "warnings": list(self.warnings),
         }

@@ -24,12 +24,14 @@ from banditto.live.answers import Answer, Changed, ExperimentStatus, Pending, To
 from banditto.live.ask_tell import Totals, Transaction
 from banditto.live.event_log import Row
 from banditto.live.fold import Course, Stage, Standing, Ticket
+from banditto.live.promises import contradictions, promised_rate
 from banditto.live.registration import Registration, registered
 from banditto.live.sql import Reading, Writing, now
 from banditto.live.store import Store
 from banditto.version import __version__
 
 T = TypeVar("T")
+Seen = tuple[list[int], list[float]]  # counts and totals of a batch, in the policy's units
 MOST_TICKETS = 10_000
 LONGEST_NAME = 100
 LONGEST_TEXT = 2000
@@ -249,9 +251,12 @@ class Experiment(AbstractContextManager["Experiment"]):
     # -- looking -------------------------------------------------------------------------------------------------------
 
     def status(self) -> ExperimentStatus:
-        """Look up where the experiment stands: its batch, what was handed out and told, the digest and the head."""
+        """Look up where the experiment stands: its batch, what was handed out and told, the digest and the head.
+
+        Its `warnings` name arms whose rewards contradict the `rate_at_most` of the protocol.
+        """
         names = self.registration.arm_names
-        row, standing, counts = self._store.read(self._look)
+        row, standing, counts, seen = self._store.read(self._look)
         planned = [(names[arm], arm, pulls) for arm, pulls in enumerate(standing.stage.pulls) if pulls]
         return ExperimentStatus(
             name=self.name,
@@ -267,15 +272,22 @@ class Experiment(AbstractContextManager["Experiment"]):
             issued=standing.issued,
             tickets={state: counts.get(state, 0) for state in ("open", "told", "missing", "late")},
             registered=row["created"],
+            warnings=tuple(contradictions(self.registration, seen)),
         )
 
-    def _look(self, view: Reading) -> tuple[Row, Standing, dict[str, int]]:
-        """Look up the experiment's row, where it stands, and how many tickets are in which state."""
+    def _look(self, view: Reading) -> tuple[Row, Standing, dict[str, int], list[Seen]]:
+        """Look up the experiment's row, where it stands, how many tickets are in which state, and what was paid."""
         row = view.find(self.name)
         if row is None:
             raise ConflictError(f"experiment {self.name} is gone")
         standing, self._bookmark = self._standing(view, row)
-        return row, standing, view.count_tickets(row["id"])
+        seen: list[Seen] = []
+        if promised_rate(self.registration) is not None:
+            told = [event.content for event in view.decisions(row["id"])]
+            seen = [(batch["counts"], [float.fromhex(total) for total in batch["totals"]]) for batch in told]
+            paid = [self.registration.total(*both) for both in zip(standing.sums, standing.counts, strict=True)]
+            seen.append((standing.counts, paid))
+        return row, standing, view.count_tickets(row["id"]), seen
 
     def pending(self, older_than: float | timedelta | None = None, most: int = 1000) -> list[Pending]:
         """List tickets without a reward, the oldest first.

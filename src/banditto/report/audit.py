@@ -14,6 +14,7 @@ from banditto.core.text import short
 from banditto.live.event_log import Decision, Event
 from banditto.live.export import VerifiedLog
 from banditto.live.fold import Ticket, exact_sum
+from banditto.live.promises import contradictions
 from banditto.live.registration import Registration
 from banditto.live.replicate import grounds_of
 from banditto.live.verify import Verification
@@ -28,7 +29,7 @@ _OPEN_ITEMS = (
     "Baseline data, harms, limitations and interpretation (items 15, 19 to 22)",
     "Registration and funding (items 23 and 25)",
 )
-_RULES = ("rule", "end", "final batch", "final choice")  # what policies say of their decisions
+_RULES = ("rule", "default", "window", "end", "final batch", "final choice")  # what policies say of their decisions
 
 
 def audit_page(log: VerifiedLog) -> str:
@@ -42,7 +43,7 @@ def audit_page(log: VerifiedLog) -> str:
     registration = Registration.from_json(json.dumps(events[0].content["registration"]))
     parts += [
         *_summary(found, events),
-        *_design(registration),
+        *_design(registration, found),
         *_randomisation(registration),
         *_adaptations(found, registration),
         *_flow(events, registration),
@@ -77,7 +78,7 @@ def _summary(found: Verification, events: Sequence[Event]) -> list[str]:
     return [page.heading(2, "Protocol and registration (item 24)"), page.table(("what", "value"), rows, "text")]
 
 
-def _design(registration: Registration) -> list[str]:
+def _design(registration: Registration, found: Verification) -> list[str]:
     protocol = registration.protocol
     policy = registration.policy()
     guarantee = policy.guarantee()
@@ -92,6 +93,7 @@ def _design(registration: Registration) -> list[str]:
     terms = [(term.name, short(term.value), term.statement) for term in guarantee.terms]
     description = policy.describe()
     facts = description.facts
+    broken = contradictions(registration, [(decision.counts, decision.totals) for decision in found.decisions])
     return [
         page.heading(2, "Trial design and planned adaptations (items 3a and 3b)"),
         page.table(("what", "value"), rows, "text"),
@@ -100,6 +102,7 @@ def _design(registration: Registration) -> list[str]:
         *(page.paragraph(f"{key}: {facts[key]}", "soft") for key in _RULES if key in facts),
         page.heading(2, "Statistical methods (item 12)"),
         page.paragraph(f"Proved: two runs differ with probability at most {guarantee.total:.4g}. {guarantee.note}"),
+        *(page.paragraph(f"The promise is broken. {line[0].upper()}{line[1:]}.", "note") for line in broken),
         page.table(("term", "value", "statement"), terms, "text"),
     ]
 
