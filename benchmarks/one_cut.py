@@ -1,4 +1,4 @@
-"""(r, s) OneCut: regret against CertifiedElimination (r); attacks with a million pairs a cell (s). About 20 minutes.
+"""(r) OneCut: regret against CertifiedElimination; (s) attacks with a million pairs a cell. About 20 minutes.
 
 Attacks are on 2 to 20 arms, four rhos and four laws of rewards.
 

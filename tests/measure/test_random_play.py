@@ -99,7 +99,7 @@ def test_plans_have_the_share_and_warn() -> None:
     found = bd.plan(arms=2, gap=0.5, rho=0.3, policy="explore-then-commit")
     assert found.share_of_random_play == pytest.approx(found.regret.mean / (found.horizon * 0.25))  # half are 0.5 worse
     assert (found.coin_decides, found.warning) == (False, "")
-    hasty = bd.plan(arms=2, gap=0.3, rho=0.3, by=0.99, resolve=0.1)
+    hasty = bd.plan(arms=2, gap=0.3, rho=0.3, by=1)
     assert hasty.share_of_random_play is not None
     assert hasty.share_of_random_play >= 0.9
     assert "nearly all pulls are spent before the decision" in hasty.warning

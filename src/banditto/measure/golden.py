@@ -46,6 +46,9 @@ CASES = {
     "certified linear": "certified-linear",
     "net": "net",
     "explore then commit": "explore-then-commit",
+    "one cut, 2 arms": "one-cut-2-arms",
+    "one cut, 6 arms": "one-cut-6-arms",
+    "one cut, control, rates": "one-cut-control-rates",
 }
 
 

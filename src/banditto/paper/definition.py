@@ -27,6 +27,7 @@ from banditto.policies.linear_threshold.linear_threshold import LinearThreshold
 from banditto.policies.linear_threshold.net_threshold import NetThreshold
 from banditto.policies.mean_rounding.mean_rounding import MeanRounding
 from banditto.policies.policy import AnyPolicy, Policy, own_horizon
+from banditto.policies.one_cut.one_cut import OneCut
 from banditto.policies.random_threshold.random_threshold import RandomThreshold
 from banditto.problems.catalogue import build_policy
 from banditto.problems.environment import Environment
@@ -60,6 +61,12 @@ def _committing() -> Game:
     return ExploreThenCommit(arms=ARMS, horizon=10**6, rho=RHO, gap=0.1), Bernoulli([0.5, 0.5, 0.6])
 
 
+def _cutting() -> Game:
+    policy = OneCut(arms=ARMS, horizon=10**6, rho=RHO, gap=0.05)
+    lead, edge = 0.5 * policy.schedule.width, policy.schedule.knots[0]  # amid the cut, at the window's beginning
+    return policy, Bernoulli([0.6 - edge] * (ARMS - 2) + [0.6 - lead, 0.6])
+
+
 def _finite(make: Callable[..., Policy[Any]], horizon: int) -> Game:
     policy = make(actions=plane(DIRECTIONS), horizon=horizon, rho=RHO)
     # between two directions: the best two are nearly as good, so that a test is undecided about them
@@ -84,6 +91,7 @@ _GAMES: dict[str, tuple[Callable[[], Game], int, int, tuple[float, float]]] = {
     "random-threshold": (partial(_arms, RandomThreshold, 10**9), 8192, 65_536, (1.0, 2.0)),
     "mean-rounding": (partial(_arms, MeanRounding, 10**11), 8192, 65_536, (1.0, 2.0)),
     "explore-then-commit": (_committing, 8192, 65_536, (1.0, 2.0)),
+    "one-cut": (_cutting, 8192, 65_536, (1.0, 2.0)),
     "certified-linear": (partial(_finite, CertifiedLinear, 10**7), 4096, 16_384, (3.0, 8.0)),
     "linear-threshold": (partial(_finite, LinearThreshold, 10**10), 4096, 16_384, (3.0, 8.0)),
     "least-squares-rounding": (partial(_finite, LeastSquaresRounding, 10**7), 4096, 16_384, (5.0, 15.0)),
