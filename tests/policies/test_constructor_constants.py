@@ -43,7 +43,7 @@ CONSTRUCTORS: dict[str, Callable[[], Any]] = {
     "net": lambda: bd.NetThreshold(actions=bd.Box.unit(1), horizon=10**13, rho=0.2),
     "explore then commit": lambda: bd.ExploreThenCommit(arms=4, horizon=10**6, rho=0.1, gap=0.03),
     "one cut, 2 arms": lambda: bd.OneCut(arms=2, horizon=10**6, rho=0.1, gap=0.4),
-    "one cut, 6 arms": lambda: bd.OneCut(arms=6, horizon=10**8, rho=0.3, gap=0.2, rewards="gaussian"),
+    "one cut, 6 arms": lambda: bd.OneCut(arms=6, horizon=10**8, rho=0.3, gap=0.4, rewards="gaussian"),
     "one cut, control, rates": lambda: bd.OneCut(arms=4, horizon=10**6, rho=0.2, gap=0.3, control=1, rate_at_most=0.9),
 }
 
@@ -68,7 +68,7 @@ PINNED = {
     "net": "772b98a38ad7d629d4202bff56c702662e02c1c3f772aa80b7fb3f7dcb37da5f",
     "explore then commit": "239751d191395ab795988f30c69719ebf91325b2a60d62384f2bf56cb50a473b",
     "one cut, 2 arms": "9b45bcaa5708dab179f35aa6ead405688a172b0de4b2012723f1855982ee617f",
-    "one cut, 6 arms": "a2c3c7093d79c418ceb89f694aa9a98718535733573cd8a6d55fe8181219f47b",
+    "one cut, 6 arms": "e25cf330a74e8b254d39e05b9ca78a801a67af6599b4d292da01dd181923a415",
     "one cut, control, rates": "ce11bbf36d123c0addcfe21f2ad3cff774e43b576c1758e2588749d4e3634838",
 }
 
