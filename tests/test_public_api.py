@@ -146,8 +146,8 @@ SIGNATURES = {
     ),
     "lower_bound": (
         "(*, arms: 'int', gap: 'float', rho: 'float', power: 'float' = 0.95, sigma: 'float' = 0.5, rewards: "
-        "\"Literal['bounded', 'gaussian']\" = 'gaussian', kind: \"Literal['one-batch', 'adaptive']\" = 'one-batch') -> "
-        "'LowerBound'"
+        "\"Literal['bounded', 'gaussian']\" = 'gaussian', rate_at_most: 'float | None' = None, kind: "
+        "\"Literal['one-batch', 'adaptive']\" = 'one-batch') -> 'LowerBound'"
     ),
     "policy_of": "(protocol: 'Protocol') -> 'AnyPolicy'",
     "Resampled": "(log: 'RewardLog') -> None",

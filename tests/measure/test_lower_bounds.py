@@ -15,6 +15,8 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import binom, norm
 
 import banditto as bd
+from banditto.measure import crossing_paths
+from banditto.measure.crossing_paths import Demand, coin_moves, coins_swap, divergence, skewness, squared_length
 from banditto.measure.crossings import COIN_KAPPA, COIN_WHOLE, KAPPA, WHOLE, crossing_cost, profile
 
 PAGE = Path(__file__).parents[2] / "docs" / "lower-bounds.md"
@@ -131,18 +133,64 @@ def test_coins_change_no_faster_than_their_profile(tosses: int, reach: float) ->
     assert np.all(speed <= norm.pdf(ndtri(f)) + excess + 1e-9)
 
 
-def test_the_length_of_a_path_of_coins_is_bounded_by_cauchy_and_schwarz() -> None:
-    for arms, gap in ((2, 0.05), (2, 0.9), (4, 0.3), (10, 0.5)):
-        lift = 1.0 - 1.0 / arms
-        fall = 1.0 - lift
+@pytest.mark.parametrize(
+    ("arms", "gap", "begin"),
+    [(2, 0.05, 0.5), (2, 0.9, 0.5), (4, 0.3, 0.5), (10, 0.5, 0.5), (2, 0.05, 0.075), (5, 0.08, 0.03)],
+)
+def test_a_path_of_coins_is_no_longer_and_no_more_skewed_than_we_say(arms: int, gap: float, begin: float) -> None:
+    """Theorem 2: Cauchy and Schwarz for its length, stretches for the epsilon of Lemma 3."""
+    lift = 1.0 - 1.0 / arms
+    shares = [lift] + [lift - 1.0] * (arms - 1)
+    moves = ((1, lift * gap), (arms - 1, (lift - 1.0) * gap))
 
-        def speed(d: float, arms: int = arms, lift: float = lift, fall: float = fall) -> float:
-            return math.sqrt(lift**2 / (0.25 - (lift * d) ** 2) + (arms - 1) * fall**2 / (0.25 - (fall * d) ** 2))
+    def information(d: float) -> float:
+        return math.fsum(a**2 / ((begin + a * d) * (1.0 - begin - a * d)) for a in shares)
 
-        exact = quad(speed, 0.0, gap)[0] ** 2
-        ours = 2.0 * gap * (lift * math.atanh(2 * lift * gap) + (arms - 1) * fall * math.atanh(2 * fall * gap))
-        assert exact <= ours * (1.0 + 1e-12)
-        assert arms > 2 or exact == pytest.approx(2.0 * math.asin(gap) ** 2)
+    def third(d: float) -> float:
+        rates = [(abs(a), begin + a * d) for a in shares]
+        return math.fsum(a**3 * (p**2 + (1.0 - p) ** 2) / (p * (1.0 - p)) ** 2 for a, p in rates)
+
+    exact = quad(lambda d: math.sqrt(information(d)), 0.0, gap)[0] ** 2
+    assert exact <= squared_length(begin, moves) * (1.0 + 1e-12)
+    if arms == 2 and begin == 0.5:
+        assert exact == pytest.approx(2.0 * math.asin(gap) ** 2)
+    worst = max(0.5 * third(d) / information(d) ** 1.5 for d in np.linspace(0.0, gap, 1001))
+    assert worst <= skewness(begin, moves) <= 1.25 * worst
+
+
+@pytest.mark.parametrize("tosses", [1, 2, 10, 60])
+@pytest.mark.parametrize(("rate", "other"), [(0.5, 0.5), (0.3, 0.45), (0.05, 0.1), (0.02, 0.3)])
+def test_tossing_two_coins_cleverly_changes_no_answer_faster(tosses: int, rate: float, other: float) -> None:
+    """Lemma 4: the largest E(S - k)_+ of all policies that toss either coin, or stop, found backwards on a grid.
+
+    Values between grid points are interpolated, which is too much for convex functions: by less than 1e-3 here.
+    """
+    variance = min(rate * (1.0 - rate), other * (1.0 - other))
+    unit = math.sqrt(tosses / variance)
+    slope = norm.pdf(1.0) / 6.0 * ((1.0 - 2.0 * variance) / math.sqrt(variance) + math.sqrt(8.0 / math.pi))
+    excess = (0.5 + slope * (1.0 + math.log(tosses))) / math.sqrt(tosses)
+    places = np.linspace(-6.0, 6.0, 4001) - 1e-9  # in units of the largest standard deviation
+    value = np.maximum(places, 0.0)
+    for _ in range(tosses):
+        tried = [value]
+        for p, sign in ((rate, -1.0), (other, 1.0)):
+            heads, tails = sign / (p * unit), -sign / ((1.0 - p) * unit)
+            after = [np.interp(places + step, places, value, left=0.0) for step in (heads, tails)]
+            far = [np.maximum(after[k], places + step) for k, step in enumerate((heads, tails))]
+            tried.append(p * far[0] + (1.0 - p) * far[1])
+        value = np.max(tried, axis=0)
+    normal = places * ndtr(places) + norm.pdf(places)
+    assert np.max(value - normal) <= excess + 1e-3
+    assert norm.pdf(1.0) / 6.0 <= crossing_paths._TAYLOR
+    assert math.sqrt(8.0 / math.pi) <= crossing_paths._NORMAL_THIRD
+
+
+def test_divergences_are_rounded_up() -> None:
+    for begin, end in product((0.0, 1e-6, 0.1, 0.4, 0.5, 0.93), (2e-6, 0.100001, 0.3, 0.5000001, 0.999)):
+        exact = quad(lambda y, p=begin: (y - p) / (y * (1.0 - y)), begin, end, epsabs=0.0, epsrel=1e-11, limit=200)[0]
+        assert exact * (1.0 - 1e-9) <= divergence(begin, end) <= exact * (1.0 + 1e-7)
+    assert divergence(0.2, 0.0) == divergence(0.2, 1.0) == math.inf
+    assert divergence(0.3, 0.3 + 1e-9) == pytest.approx(1e-18 / 0.42, rel=1e-6)
 
 
 # ---- rules in one batch that try to beat Theorem 1
@@ -232,13 +280,77 @@ def test_no_rule_for_coins_beats_the_bound(pulls: int, everything: bool, gap: fl
     assert tried or gap < 0.4
 
 
+@pytest.mark.parametrize(
+    ("pulls", "gap", "rate"),
+    [
+        *product((1, 2), (0.1, 0.3, 0.49), (0.5,)),
+        (1, 0.6, 0.7),
+        (2, 0.6, 0.7),
+        *product((10, 40, 200), (0.05, 0.09), (0.1,)),
+    ],
+)
+def test_no_rule_for_low_rates_beats_the_bound(pulls: int, gap: float, rate: float) -> None:
+    """Up to two pulls of each of two arms all rules there are, then all cuts of the lead; along the path alone."""
+    leads, middle = np.linspace(-gap, gap, 81), min(0.5, rate - gap / 2.0)
+    heads = np.arange(pulls + 1)
+    first, second = (binom.pmf(heads, pulls, (middle + sign * leads / 2.0)[:, None]) for sign in (1.0, -1.0))
+    chances = (first[:, :, None] * second[:, None, :]).reshape(len(leads), -1)
+    ahead = (heads[:, None] - heads).ravel()
+    rules = np.array(list(product((0.0, 1.0), repeat=len(ahead)))) if pulls <= 2 else None
+    if rules is None:
+        cuts = np.arange(-pulls, pulls + 1)
+        rules = np.vstack([ahead > cuts[:, None], ahead >= cuts[:, None]]).astype(float)
+    f = np.clip(chances @ rules.T, 0.0, 1.0)
+    for beta in (0.45, 0.3, 0.1, 0.02):
+        rho = least_rho(2.0 * f * (1.0 - f), f[0], 1.0 - f[-1], beta)
+        if 1e-6 < rho < 1.0:
+            known: dict[str, Any] = {"rewards": "bounded", "rate_at_most": rate}
+            assert bd.lower_bound(arms=2, gap=gap, rho=rho, power=1.0 - beta, **known).per_arm <= pulls
+
+
+def test_the_figures_for_low_rates_on_the_page() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    for kind, rate in product(KINDS, (None, 0.1)):
+        found = bd.lower_bound(arms=2, gap=0.01, rho=0.1, rewards="bounded", kind=kind, rate_at_most=rate)
+        assert f"{found.per_arm:,}" in text
+
+
+@pytest.mark.parametrize("arms", [2, 4])
+def test_one_cut_never_beats_the_bound_for_low_rates(arms: int) -> None:
+    for rho, (rate, gap) in product((0.1, 0.3), ((0.1, 0.01), (0.1, 0.05), (0.5, 0.05), (0.02, 0.002), (0.1, 0.09))):
+        policy = bd.OneCut(arms=arms, horizon=10**9, rho=rho, gap=gap, rate_at_most=rate)
+        found = bd.lower_bound(arms=arms, gap=gap, rho=rho, rewards="bounded", rate_at_most=rate)
+        assert found.per_arm <= policy.schedule.pulls
+        if (arms, rho, gap) == (2, 0.1, 0.01):
+            assert policy.schedule.pulls < 1.25 * found.per_arm
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("arms", [2, 3, 10])
+def test_low_rates_need_their_share_of_the_variance(kind: Any, arms: int) -> None:
+    """4 b (1 - b) of the figure for all rates in the limit of small gaps, and never more than that figure."""
+    known: dict[str, Any] = {"arms": arms, "rho": 0.1, "rewards": "bounded", "kind": kind}
+    for rate in (0.02, 0.1, 0.3):
+        parts = []
+        for gap in (0.02, 1e-3, 1e-5):
+            found, every = bd.lower_bound(gap=gap, rate_at_most=rate, **known), bd.lower_bound(gap=gap, **known)
+            parts.append((found.per_arm / every.per_arm, found.total / every.total))
+        assert parts == sorted(parts)
+        assert parts[-1] == pytest.approx((4.0 * rate * (1.0 - rate),) * 2, rel=0.01)
+    ladder = [bd.lower_bound(gap=0.05, rate_at_most=rate, **known) for rate in (0.05, 0.06, 0.2, 0.4, 0.5, 0.6, 0.99)]
+    assert [one.total for one in ladder] == sorted(one.total for one in ladder)
+    assert [one.per_arm for one in ladder] == sorted(one.per_arm for one in ladder)
+    assert ladder[-1].per_arm == bd.lower_bound(gap=0.05, **known).per_arm
+    assert "any arms with 0/1 rewards and rates of at most 0.06, " in ladder[1].statement
+
+
 def test_the_bound_for_coins_is_close_for_many_pulls() -> None:
     pulls, gap, beta = 400, 0.2, 0.05
     rules, leads = coin_rules(pulls, everything=False), np.linspace(-gap, gap, 161)
     f = binom.pmf(np.arange(2 * pulls + 1), 2 * pulls, (1.0 + leads[:, None]) / 2.0) @ rules.T
     rho = least_rho(2.0 * f * (1.0 - f), f[0], 1.0 - f[-1], beta)
     found = bd.lower_bound(arms=2, gap=gap, rho=rho, power=1.0 - beta, rewards="bounded").per_arm
-    assert (round(rho, 3), found) == (0.091, 314)
+    assert (round(rho, 3), found) == (0.091, 317)
 
 
 @pytest.mark.parametrize("arms", [3, 6])
@@ -427,6 +539,14 @@ def test_a_bound_as_data_and_as_text() -> None:
         ({"sigma": 0.0}, "sigma: got 0.0"),
         ({"sigma": 1.0, "rewards": "bounded"}, "sigma: got 1.0, allowed: 0.5 for rewards in"),
         ({"rewards": "subgaussian"}, "rewards: got subgaussian, allowed: 'bounded' or 'gaussian'"),
+        ({"rate_at_most": 0.1}, "rate_at_most: got 0.1, allowed: none but for rewards in [0, 1]"),
+        ({"rate_at_most": 1.0, "rewards": "bounded"}, "rate_at_most: got 1.0, allowed: a number between 0 and 1"),
+        ({"rate_at_most": 0.0, "rewards": "bounded"}, "rate_at_most: got 0.0"),
+        ({"rate_at_most": "low", "rewards": "bounded"}, "rate_at_most: got low"),
+        (
+            {"rate_at_most": 0.05, "rewards": "bounded"},
+            "gap: got 0.1, allowed: a number from 1e-09 to 0.05, the largest rate",
+        ),
         ({"kind": "best"}, "kind: got best, allowed: 'one-batch' or 'adaptive'"),
     ],
 )
@@ -455,25 +575,43 @@ def test_the_table_of_the_page_is_what_the_code_computes() -> None:
             assert f"| {math.ceil(uniform_cut_rule(0.05, rho, 0.05)):,} |" in row
 
 
-@pytest.mark.parametrize("gap", [0.1, 0.2, 0.4])
-@pytest.mark.parametrize(("rho", "beta"), [(0.3, 0.2), (0.15, 0.05)])
-def test_no_mixture_of_tosses_beats_the_adaptive_bound(gap: float, rho: float, beta: float) -> None:
-    """The arm that moves is tossed n times and its successes are compared with a cut; coins choose both."""
-    leads = np.linspace(-gap, gap, 81)
-    most = math.ceil(2.0 / (rho * gap) ** 2)
+def fewest_tosses(low: float, high: float, rho: float, beta: float) -> float:
+    """The fewest expected tosses of the arm that moves: n of them and a cut for its successes; coins choose both."""
+    rates = np.linspace(low, high, 81)
+    most = math.ceil(8.0 / (rho * (high - low)) ** 2)
     rows: list[Any] = []
     for tosses in {math.ceil(most / 1.6**k) for k in range(14)}:
-        above: Any = binom.sf(np.arange(-1, tosses + 1), tosses, 0.5 + leads[:, None])
+        above: Any = binom.sf(np.arange(-1, tosses + 1), tosses, rates[:, None])
         rows += [(f, tosses) for f in above.T]
     f = np.array([row for row, _ in rows]).T
-    limits = np.append(np.full(len(leads), rho), [beta, beta])
+    limits = np.append(np.full(len(rates), rho), [beta, beta])
     matrix = np.vstack([2.0 * f * (1.0 - f), f[0], 1.0 - f[-1]])
     pulls = np.array([tosses for _, tosses in rows], dtype=float)
     # two more rules toss nothing and always give the same answer
-    matrix = np.c_[matrix, np.append(np.zeros(len(leads)), [0.0, 1.0]), np.append(np.zeros(len(leads)), [1.0, 0.0])]
+    matrix = np.c_[matrix, np.append(np.zeros(len(rates)), [0.0, 1.0]), np.append(np.zeros(len(rates)), [1.0, 0.0])]
     pulls = np.append(pulls, [0.0, 0.0])
     ones = np.ones((1, len(pulls)))
     found: Any = linprog(pulls, A_ub=matrix, b_ub=limits, A_eq=ones, b_eq=[1.0], bounds=(0.0, None))
     assert found.status == 0
+    return float(found.fun)
+
+
+@pytest.mark.parametrize("gap", [0.1, 0.2, 0.4])
+@pytest.mark.parametrize(("rho", "beta"), [(0.3, 0.2), (0.15, 0.05)])
+def test_no_mixture_of_tosses_beats_the_adaptive_bound(gap: float, rho: float, beta: float) -> None:
     bound = bd.lower_bound(arms=2, gap=gap, rho=rho, power=1.0 - beta, rewards="bounded", kind="adaptive").per_arm
-    assert found.fun >= bound
+    assert fewest_tosses(0.5 - gap, 0.5 + gap, rho, beta) >= bound
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 0.1), (0.01, 0.1), (0.02, 0.3), (0.75, 0.95), (0.6, 1.0)])
+@pytest.mark.parametrize(("rho", "beta"), [(0.3, 0.2), (0.15, 0.05)])
+def test_no_mixture_of_tosses_beats_the_bound_of_a_path(low: float, high: float, rho: float, beta: float) -> None:
+    """Theorem 4 for arms anywhere, those with low rates among them; the best arm's rate lies between the two."""
+    demand = Demand(rho, 1.0 - beta)
+    assert fewest_tosses(low, high, rho, beta) >= coin_moves(demand, low, high)
+    gap = (high - low) / 2.0
+    if high <= 0.1 and low > 0.0:
+        known: dict[str, Any] = {"rewards": "bounded", "kind": "adaptive", "rate_at_most": high}
+        found = bd.lower_bound(arms=2, gap=gap, rho=rho, power=1.0 - beta, **known)
+        assert found.per_arm == math.floor(coin_moves(demand, low, high) * (1.0 - 1e-9))
+        assert found.total == math.floor(coins_swap(demand, high - gap / 2.0, gap) * (1.0 - 1e-9))

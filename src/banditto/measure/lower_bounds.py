@@ -18,14 +18,26 @@ from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, open_unit, real
 from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON, checked_arms
 from banditto.core.json_types import Natural
-from banditto.core.rewards import FURTHEST_MEAN, Rewards
+from banditto.core.rewards import Rewards
 from banditto.core.text import html_table, text_table
-from banditto.measure.crossings import COIN_KAPPA, COIN_WHOLE, KAPPA, WHOLE, profile
+from banditto.measure.crossing_paths import (
+    ROUNDING,
+    Demand,
+    coin_moves,
+    coins_in_one_batch,
+    coins_swap,
+    divergence,
+    normal_arm_moves,
+    up,
+)
+from banditto.measure.crossings import KAPPA, WHOLE
 
 LEAST_RHO = 1e-9
 NARROWEST, WIDEST_COIN = 1e-9, 0.999  # gaps; the first is in standard deviations for Gaussian rewards
-_ROUNDING = 1e-9  # relative: what the floats of a formula may be off by, and more
-_DIRECTIONS, _STEPS = 9, 100
+_SUREST = (
+    0.9999  # the rate that no path in one batch exceeds, also where rates may: at 1 nothing would be left to learn
+)
+_DIRECTIONS = 9
 
 
 class LowerBoundContent(TypedDict):
@@ -84,6 +96,7 @@ def lower_bound(
     power: float = 0.95,
     sigma: float = 0.5,
     rewards: Literal["bounded", "gaussian"] = "gaussian",
+    rate_at_most: float | None = None,
     kind: Literal["one-batch", "adaptive"] = "one-batch",
 ) -> LowerBound:
     """Bound from below the pulls of any rule that is replicable on all arms and finds a best arm that leads by `gap`.
@@ -102,6 +115,8 @@ def lower_bound(
         power: the least probability of choosing the best arm when it leads by `gap`, above 0.5.
         sigma: the standard deviation of Gaussian rewards; 0.5 for `rewards="bounded"`.
         rewards: `"gaussian"`, or `"bounded"`: proved for 0/1 rewards, so no rule for all rewards in [0, 1] needs less.
+        rate_at_most: for `"bounded"`: the rule need be replicable and right only where no arm's mean exceeds this.
+            Default None: whatever the means are.
         kind: `"one-batch"` or `"adaptive"`.
 
     Raises:
@@ -109,12 +124,12 @@ def lower_bound(
 
     Examples:
         >>> lower_bound(arms=4, gap=0.05, rho=0.1, rewards="bounded").per_arm
-        7933
+        7935
         >>> found = lower_bound(arms=4, gap=0.05, rho=0.1, kind="adaptive")
         >>> found.per_arm, found.total
         (1602, 11958)
     """
-    limits = _checked(arms, gap, rho, power, sigma, rewards)
+    limits = _checked(arms, gap, rho, power, sigma, rewards, rate_at_most)
     match kind:
         case "one-batch":
             pulls = _in_one_batch(limits)
@@ -153,9 +168,11 @@ def lai_robbins(
         >>> lai_robbins(arms=2, gap=0.1, horizon=10**6).per_arm
         690
     """
-    limits = _checked(arms, gap, 0.5, 0.75, sigma, rewards)
+    limits = _checked(arms, gap, 0.5, 0.75, sigma, rewards, None)
     length = integer(horizon, "horizon", SHORTEST_HORIZON, LONGEST_HORIZON)
-    pulls = math.log(length) / (limits.gap**2 / (2.0 * limits.sigma**2) if limits.gaussian else _flipped(limits.gap))
+    gap = limits.gap
+    apart = (gap / limits.sigma) ** 2 / 2.0 if limits.gaussian else divergence((1.0 - gap) / 2.0, (1.0 + gap) / 2.0)
+    pulls = math.log(length) / apart
     statement = (
         f"In the limit of long horizons, every policy whose regret grows more slowly than any power of T on all "
         f"{limits.family} pulls each arm that is {limits.gap:g} worse at least log T over a divergence times in "
@@ -169,42 +186,43 @@ class _Limits(NamedTuple):
 
     arms: int
     gap: float
-    rho: float
-    power: float
+    asked: Demand
     sigma: float
     gaussian: bool
+    rate: float | None
 
     @property
-    def beta(self) -> float:
-        return 1.0 - self.power
-
-    @property
-    def evidence(self) -> float:
-        """kl(beta, 1 - beta): how surely the policy tells who is best."""
-        return (1.0 - 2.0 * self.beta) * math.log(self.power / self.beta)
+    def top(self) -> float:
+        """No rate of a 0/1 arm exceeds it."""
+        return 1.0 if self.rate is None else self.rate
 
     @property
     def family(self) -> str:
-        return f"Gaussian arms with sigma {self.sigma:g}" if self.gaussian else "arms with 0/1 rewards"
+        if self.gaussian:
+            return f"Gaussian arms with sigma {self.sigma:g}"
+        return "arms with 0/1 rewards" + ("" if self.rate is None else f" and rates of at most {self.rate:g}")
 
     @property
     def premise(self) -> str:
         """What is asked of the rule, on all arms of the family."""
         return (
-            f"with probability at most {self.rho:g} on any {self.family}, and which chooses the best of {self.arms} "
-            f"arms with probability at least {self.power:g} when it leads all others by {self.gap:g} or more,"
+            f"with probability at most {self.asked.rho:g} on any {self.family}, and which chooses the best of "
+            f"{self.arms} such arms with probability at least {self.asked.power:g} when it leads all others by "
+            f"{self.gap:g} or more,"
         )
 
 
-def _checked(arms: int, gap: float, rho: float, power: float, sigma: float, rewards: str) -> _Limits:
+def _checked(
+    arms: int, gap: float, rho: float, power: float, sigma: float, rewards: str, rate_at_most: float | None
+) -> _Limits:
     arms = checked_arms(arms)
     if rewards not in ("bounded", "gaussian"):
         raise InvalidArgument("rewards", rewards, "'bounded' or 'gaussian'")
-    known = Rewards.of(rewards, sigma)
+    known = Rewards.of(rewards, sigma, rate_at_most)
     gaussian = known.kind == "gaussian"
     unit = known.sigma if gaussian else 1.0
-    low, high = NARROWEST * unit, 2.0 * FURTHEST_MEAN * unit if gaussian else WIDEST_COIN
-    allowed = f"a number from {low:g} to {high:g}"
+    low, high = NARROWEST * unit, known.widest_gap if gaussian else min(WIDEST_COIN, known.widest_gap)
+    allowed = f"a number from {low:g} to {high:g}" + ("" if known.rate_at_most is None else ", the largest rate")
     if not low <= real(gap, "gap", allowed) <= high:
         raise InvalidArgument("gap", gap, allowed)
     if (rho := open_unit(rho, "rho")) < LEAST_RHO:
@@ -212,91 +230,49 @@ def _checked(arms: int, gap: float, rho: float, power: float, sigma: float, rewa
     allowed = "a number between 0.5 and 1, both excluded"
     if not 0.5 < real(power, "power", allowed) < 1.0:
         raise InvalidArgument("power", power, allowed)
-    return _Limits(arms, float(gap), rho, float(power), known.sigma, gaussian)
-
-
-def _up(pulls: float) -> int:
-    """The fewest pulls that a bound allows; with none at all, nobody is right more than half of the time."""
-    return max(1, math.ceil(pulls * (1.0 - _ROUNDING)))
+    return _Limits(arms, float(gap), Demand(rho, float(power)), known.sigma, gaussian, known.rate_at_most)
 
 
 def _down(pulls: float) -> int:
     """An expectation may lie between two integers, so its bound is rounded down."""
-    return math.floor(pulls * (1.0 - _ROUNDING))
+    return math.floor(pulls * (1.0 - ROUNDING))
 
 
 def _in_one_batch(limits: _Limits) -> int:
-    """Theorem 1: pulls of each arm."""
+    """Theorems 1 and 2: pulls of each arm."""
+    arms, asked = limits.arms, limits.asked
     if not limits.gaussian:
-        return max(_coins_in_one_batch(limits, lift) for lift in _lifts(limits))
-    arms, gap, rho, beta = limits.arms, limits.gap / limits.sigma, limits.rho, limits.beta
-    same = WHOLE * max(0.0, 1.0 - 1.0 / arms - KAPPA * beta) / rho
-    right = float(ndtri(limits.power) - ndtri(1.0 / arms))
-    return _up(arms / (arms - 1) * (max(same, right) / gap) ** 2)
+        return max(_lifted(limits, lift) for lift in _lifts(arms))
+    same = WHOLE * max(0.0, 1.0 - 1.0 / arms - KAPPA * asked.beta) / asked.rho
+    right = float(ndtri(asked.power) - ndtri(1.0 / arms))
+    return up(arms / (arms - 1) * (max(same, right) * limits.sigma / limits.gap) ** 2)
 
 
-def _lifts(limits: _Limits) -> Iterator[float]:
-    """Shares of the gap by which the best arm rises from 1/2, while the others fall by the rest: any one is a proof."""
-    last = 1.0 - 1.0 / limits.arms
-    for step in range(_DIRECTIONS if limits.arms > 2 else 1):
-        lift = last + (0.5 - last) * step / (_DIRECTIONS - 1)
-        if lift * limits.gap < 0.4999:  # a mean inside (0, 1)
-            yield lift
+def _lifts(arms: int) -> Iterator[float]:
+    """Shares of the gap by which the best arm rises, while the others fall by the rest: any one is a proof."""
+    last = 1.0 - 1.0 / arms
+    for step in range(_DIRECTIONS if arms > 2 else 1):
+        yield last + (0.5 - last) * step / (_DIRECTIONS - 1)
 
 
-def _coins_in_one_batch(limits: _Limits, lift: float) -> int:
-    """Theorem 2: every bound on the pulls says how nearly normal their sum is, which gives the next bound."""
-    others, gap, fall = limits.arms - 1, limits.gap, 1.0 - lift
-    length = 2.0 * gap * (lift * math.atanh(2.0 * lift * gap) + others * fall * math.atanh(2.0 * fall * gap))
-    skew = lift**3 * _third_moment(lift * gap) + others * fall**3 * _third_moment(fall * gap)
-    skew /= (4.0 * (lift**2 + others * fall**2)) ** 1.5
-    pulls = 1
-    for _ in range(_STEPS):
-        shape = profile(skew / (2.0 * math.sqrt(pulls)))
-        same = shape.whole * max(0.0, 1.0 - 1.0 / limits.arms - shape.kappa * limits.beta) / limits.rho
-        right = shape.climb(1.0 / limits.arms, limits.power)
-        found = _up(max(same, right) ** 2 / length)
-        if found <= pulls:
-            break
-        pulls = found
-    return pulls
-
-
-def _third_moment(offset: float) -> float:
-    """The third absolute moment of the score of a 0/1 reward whose mean is 1/2 + offset."""
-    return (0.5 + 2.0 * offset**2) / (0.25 - offset**2) ** 2
+def _lifted(limits: _Limits, lift: float) -> int:
+    """Theorem 2 for one path: rates begin at 1/2, where they vary most, or as near as the largest rate allows."""
+    rise = lift * limits.gap
+    begin = min(0.5, min(limits.top, _SUREST) - rise)
+    return coins_in_one_batch(limits.asked, limits.arms, begin, rise, limits.gap - rise)
 
 
 def _adaptive(limits: _Limits) -> tuple[float, float]:
-    """Theorem 3: expected pulls of each worse arm, and of all arms together."""
-    others = limits.arms - 1
+    """Theorems 3 and 4: expected pulls of each worse arm, and of all arms together."""
+    asked, gap, others = limits.asked, limits.gap, limits.arms - 1
     if limits.gaussian:
-        share = max(0.0, 1.0 - KAPPA * limits.rho - (1.0 + KAPPA) * limits.beta)
-        same = WHOLE**2 * share**3 / (2.0 * limits.rho) ** 2
-        worse = max(same, limits.evidence / 2.0) * (limits.sigma / limits.gap) ** 2
+        worse = normal_arm_moves(asked, 2.0 * gap / limits.sigma)
         return worse, (1.0 + math.sqrt(others)) ** 2 * worse
-    # one arm moves from 1/2 - gap to 1/2 + gap; or two change places, which is the same for half the gap
-    moved = 2.0 * limits.gap
-    worse = max(_coins_that_move(limits, moved), limits.evidence / _flipped(moved)) if moved < 1.0 else 0.0
-    both = max(_coins_that_move(limits, limits.gap), limits.evidence / _flipped(limits.gap))
+    # one arm rises past the best one, which stays; or the two change places
+    best = min(0.5, limits.top - gap)
+    worse = coin_moves(asked, best - gap, best + gap) if best > gap else 0.0
+    both = coins_swap(asked, min(0.5, limits.top - gap / 2.0), gap)
     return worse, max(both, others * worse)
-
-
-def _coins_that_move(limits: _Limits, reach: float) -> float:
-    """Expected tosses of a coin whose bias moves from (1 - reach)/2 to (1 + reach)/2."""
-    share = 1.0 - COIN_KAPPA * limits.rho - (1.0 + COIN_KAPPA) * limits.beta
-    if share <= 0.0:
-        return 0.0
-    paid = 2.0 * limits.rho * math.asin(reach)
-    fewest = (2.0 * COIN_WHOLE * share / (3.0 * paid)) ** 2  # below it, Cramer and Rao's J will do
-    shape = profile((1.0 + reach**2) / (2.0 * math.sqrt((1.0 - reach**2) * fewest)))
-    whole = shape.whole if shape.kappa <= COIN_KAPPA else COIN_WHOLE
-    return whole**2 * share**3 / paid**2
-
-
-def _flipped(reach: float) -> float:
-    """The divergence of a coin with bias (1 - reach)/2 from one with (1 + reach)/2."""
-    return reach * (math.log1p(reach) - math.log1p(-reach))
 
 
 def _one_batch_statement(limits: _Limits, pulls: int) -> str:
