@@ -208,6 +208,7 @@ def test_compare_prints_a_table_for_people() -> None:
     ]
     assert lines[5].startswith("ucb1")
     assert lines[5].endswith("FAIL")
+    assert "can do with less regret here than" in " ".join(lines[6:])
     assert done.stdout == banditto(*COMPARE).stdout  # whatever the number of workers
 
 

@@ -293,7 +293,8 @@ def test_no_rule_for_low_rates_beats_the_bound(pulls: int, gap: float, rate: flo
     """Up to two pulls of each of two arms all rules there are, then all cuts of the lead; along the path alone."""
     leads, middle = np.linspace(-gap, gap, 81), min(0.5, rate - gap / 2.0)
     heads = np.arange(pulls + 1)
-    first, second = (binom.pmf(heads, pulls, (middle + sign * leads / 2.0)[:, None]) for sign in (1.0, -1.0))
+    shifts = leads[:, None] / 2.0
+    first, second = (np.asarray(binom.pmf(heads, pulls, middle + move)) for move in (shifts, -shifts))
     chances = (first[:, :, None] * second[:, None, :]).reshape(len(leads), -1)
     ahead = (heads[:, None] - heads).ravel()
     rules = np.array(list(product((0.0, 1.0), repeat=len(ahead)))) if pulls <= 2 else None

@@ -19,7 +19,7 @@ from matplotlib.image import imread
 
 import banditto as bd
 from banditto.core.provenance import provenance
-from banditto.measure.comparison import Comparison
+from banditto.measure.comparison import Comparison, least_explained
 from banditto.measure.study_file import StudyFile
 from banditto.report import comparison_report
 from banditto.report.comparison_report import drawn_files, raw_files
@@ -103,6 +103,14 @@ def parsed(files: dict[str, str | bytes]) -> Elements:
     elements.feed(page)
     assert elements.open == []
     return elements
+
+
+def test_the_page_says_what_nobody_could_do_with_less() -> None:
+    study = {"means": [0.5, 0.6], "horizon": 10**6, "rho": 0.2, "pairs": 20, "policies": ["certified-elimination"]}
+    comparison, files = made(StudyFile.of(study))
+    (sentence,) = least_explained(comparison)
+    assert f"<p>{sentence}</p>" in str(files["report.html"])
+    assert "least_regret" in str(files["results.csv"])
 
 
 def test_the_files(report: tuple[Comparison, dict[str, str | bytes]]) -> None:

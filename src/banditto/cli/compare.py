@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -129,7 +130,7 @@ def compare(
         print_warnings(warnings)
     from banditto.measure import compare as comparing
     from banditto.measure.certify import DEFAULT_PAIRS
-    from banditto.measure.comparison import explained
+    from banditto.measure.comparison import explained, least_explained
 
     target = parameters.folder(out)
     drawn = True
@@ -176,6 +177,8 @@ def compare(
             sys.stdout.write(f"\n{built.environment.table()}\n")
         if note := explained(comparison).strip():
             sys.stdout.write(f"\n{note}\n")
+        for sentence in least_explained(comparison):
+            sys.stdout.write(f"\n{fill(sentence, 100)}\n")
         print_warnings([] if quiet else told)
     if target is not None and not quiet and not as_json:
         sys.stderr.write(f"banditto: wrote {target / ('report.html' if drawn else 'results.json')}\n")

@@ -13,6 +13,7 @@ from banditto.core.json_types import Keywords
 from banditto.core.text import html_table, text_table
 from banditto.engine.watching import Curve, PairView
 from banditto.measure.certificate import Certificate, MeasuredContent
+from banditto.measure.least_regret import least_in_words, least_regret_of
 from banditto.measure.random_play import percent
 from banditto.policies.shared.replicable import CALIBRATED
 from banditto.problems.environment import Environment, EnvironmentContent, LoggedContent
@@ -41,9 +42,19 @@ class Entrant(NamedTuple):
         """That of its certificate, with the label before it; empty if there is none."""
         return f"{self.label}: {self.certificate.warning}" if self.certificate.warning else ""
 
+    @property
+    def least_regret(self) -> float | None:
+        """What no policy with the same proof can do with less on these arms; None where nothing is proved."""
+        return least_regret_of(self.certificate)
+
     def to_dict(self) -> ComparedContent:
         """Return plain data: the keys of its `certificate`, without `curve` and `view`, which are for pictures."""
-        return {"label": self.label, "executions": self.executions, **self.certificate.to_dict()}
+        return {
+            "label": self.label,
+            "executions": self.executions,
+            "least_regret": self.least_regret,
+            **self.certificate.to_dict(),
+        }
 
 
 class ComparedContent(MeasuredContent):
@@ -52,6 +63,14 @@ class ComparedContent(MeasuredContent):
     label: str
     executions: Annotated[int, Keywords(minimum=2)]
     environment: EnvironmentContent
+    least_regret: Annotated[
+        float | None,
+        Keywords(
+            minimum=0,
+            description="proved: the least regret here of policies with this rho that find an arm which leads by the "
+            "gap with probability 0.95; null where nothing is proved, and for policies without a proof for all arms",
+        ),
+    ]
 
 
 class ComparisonContent(TypedDict):
@@ -134,6 +153,11 @@ def explained(comparison: Comparison) -> str:
     return f" {GROWN} This result grew or was looked at before: a confidence sequence, valid at every look."
 
 
+def least_explained(comparison: Comparison) -> list[str]:
+    """Say what no replicable policy can do with less on these arms: a sentence for each rho, if something is proved."""
+    return least_in_words([(row.label, row.certificate) for row in comparison.entrants])
+
+
 def cells(row: Entrant) -> tuple[str, ...]:
     """Write a row of the table under `HEADER`, cell by cell."""
     certificate = row.certificate
@@ -195,6 +219,7 @@ def _record(row: Entrant) -> dict[str, Any]:
         "regret_largest": regret.largest,
         "share_of_random_play": certificate.share_of_random_play,
         "coin_decides": certificate.coin_decides,
+        "least_regret": row.least_regret,
         "verdict": certificate.verdict,
         "seed": certificate.seed,
         "noise_seed": certificate.noise_seed,

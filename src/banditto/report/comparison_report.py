@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from banditto.core.text import short
 from banditto.measure.certify import DEFAULT_PAIRS
 from banditto.measure.compare import CompareProgress
-from banditto.measure.comparison import HEADER, Comparison, cells, explained, power_of_ten
+from banditto.measure.comparison import HEADER, Comparison, cells, explained, least_explained, power_of_ten
 from banditto.measure.study_file import StudyFile
 from banditto.problems.environment import LinearEnvironment
 from banditto.problems.environments.resampled import Resampled
@@ -194,6 +194,7 @@ def _report(comparison: Comparison, study: StudyFile, content: Mapping[str, Any]
             "soft",
         )
     )
+    parts += [page.paragraph(sentence) for sentence in least_explained(comparison)]
     parts += [page.picture(figure) for figure in pictures]
     if len(set(comparison.environment.means)) == 1:
         parts.append(page.paragraph("All arms are equally good, so nobody has any regret.", "soft"))
