@@ -14,6 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 import banditto as bd
+from banditto.measure.crossing_paths import divergence
+from banditto.measure.least_regret import least_regret
 from banditto.measure.study_file import StudyFile
 from banditto.numbers.intervals import clopper_pearson
 from banditto.report.figures import draw_design
@@ -161,6 +163,7 @@ def rounding_figure(path: Path) -> None:
 PRICED: dict[str, Callable[[int, float], Any]] = {
     "CertifiedElimination": lambda t, rho: bd.CertifiedElimination(arms=2, horizon=t, rho=rho),
     "CertifiedElimination, gap named": lambda t, rho: bd.CertifiedElimination(arms=2, horizon=t, rho=rho, gap=0.1),
+    "OneCut, gap named": lambda t, rho: bd.OneCut(arms=2, horizon=t, rho=rho, gap=0.1, power=None),
     "RandomThreshold, certified": lambda t, rho: bd.RandomThreshold(arms=2, horizon=t, rho=rho),
     "MeanRounding, certified": lambda t, rho: bd.MeanRounding(arms=2, horizon=t, rho=rho),
     "RandomThreshold, paper": lambda t, rho: bd.RandomThreshold(arms=2, horizon=t, rho=rho, constants="paper"),
@@ -188,27 +191,27 @@ def price_table() -> str:
 
 def price_figure(path: Path) -> None:
     """Regret against rho and against T, with ordinary policies and lower bounds."""
-    figure = Figure(figsize=(10.0, 4.6), dpi=150, layout="constrained")
+    figure = Figure(figsize=(10.0, 4.8), dpi=150, layout="constrained")
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2, sharey=True)
-    colours = (BLUE, "#56B4E9", "#009E73", "#CC79A7", ORANGE, "#D55E00")
+    colours = (BLUE, "#56B4E9", "#6A3D9A", "#009E73", "#CC79A7", ORANGE, "#D55E00")
     rhos = np.geomspace(0.01, 0.5, 9)
     horizons = [10**k for k in range(4, 12)]
     for (name, make), colour in zip(PRICED.items(), colours, strict=True):
         style = "--" if "named" in name else "-"
         left.plot(rhos, [priced(make, 10**8, float(rho)) for rho in rhos], style, color=colour, label=name)
         right.plot(horizons, [priced(make, t, 0.1) for t in horizons], style, color=colour)
-    divergence = 0.75 * np.log(0.75 / 0.85) + 0.25 * np.log(0.25 / 0.15)
-    gap = 0.1
     for name, policy, marker in (("UCB1", bd.UCB1(), "s"), ("KL-UCB", bd.KLUCB(), "o")):
         short = [10**4, 10**5, 10**6]
         regrets = [
             bd.certify(policy, PRICE_WORLD, horizon=t, rho=0.1, pairs=20, seed=3, jobs=1).regret.mean for t in short
         ]
         right.plot(short, regrets, marker=marker, color="black", linewidth=1, markersize=4, label=name)
-    right.plot(horizons, gap / divergence * np.log(horizons), ":", color=GREY, label="Lai and Robbins")
-    shape = 0.01 / (rhos**2 * gap * np.log(1 / (rhos * gap)))
-    left.plot(rhos, shape, "-.", color=GREY, label="shape of the replicable lower bound")
+    line = 0.1 / divergence(*PRICE_WORLD.means) * np.log(horizons)
+    right.plot(horizons, line, ":", color=GREY, label="Lai and Robbins: a limit, T to infinity")
+    least = "no replicable policy with power 0.95 has less"
+    left.plot(rhos, [least_regret(PRICE_WORLD.means, float(rho)) for rho in rhos], "-.", color=GREY, label=least)
+    right.plot(horizons, [least_regret(PRICE_WORLD.means, 0.1)] * len(horizons), "-.", color=GREY)
     for axes, label in ((left, "rho"), (right, "horizon (pulls)")):
         axes.set_xscale("log")
         axes.set_yscale("log")
@@ -218,7 +221,7 @@ def price_figure(path: Path) -> None:
     left.set_ylabel("regret (in units of reward)")
     left.set_title("T = 1e8", fontsize=10, loc="left")
     right.set_title("rho = 0.1", fontsize=10, loc="left")
-    figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=8.5)
+    figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8.5)
     figure.savefig(path)
 
 
