@@ -246,7 +246,7 @@ def _others_regret(planner: Planner, spec: str | None, numbers: Settled, instanc
 def _lower_bound(question: Question, numbers: Settled) -> LowerBound | None:
     """Bound the pulls of every replicable policy for this promise; None where nothing is proved."""
     blank = question.blank()
-    if isinstance(blank, LinearEnvironment) or question.resolve <= 0.5 or question.rate_at_most is not None:
+    if isinstance(blank, LinearEnvironment) or question.resolve <= 0.5:
         return None
     kind, sigma, _ = blank.rewards
     return lower_bound(
@@ -257,6 +257,7 @@ def _lower_bound(question: Question, numbers: Settled) -> LowerBound | None:
         sigma=sigma,
         rewards="bounded" if kind == "bounded" else "gaussian",
         kind="adaptive",
+        rate_at_most=question.rate_at_most,
     )
 
 
