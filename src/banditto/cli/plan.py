@@ -146,6 +146,7 @@ def plan(
 
 
 def _files(found: TrialPlan, content: PlanDocument, progress: Any) -> dict[str, str | bytes]:
+    from banditto.measure.plan.plans import limit_lines
     from banditto.measure.plan.trial_plan import CurvePoint, price_curves
     from banditto.report.figures import price_files
     from banditto.report.style import LOOKS
@@ -156,4 +157,4 @@ def _files(found: TrialPlan, content: PlanDocument, progress: Any) -> dict[str, 
         "plan.json": json.dumps(content, indent=2, allow_nan=False) + "\n",
         "protocol.toml": found.protocol.to_toml(),
     }
-    return texts | price_files(points, here, LOOKS["light", "wide"])
+    return texts | price_files(points, here, LOOKS["light", "wide"], limit_lines(found.question, found.gap))

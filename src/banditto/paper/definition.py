@@ -26,8 +26,8 @@ from banditto.policies.least_squares_rounding.least_squares_rounding import Leas
 from banditto.policies.linear_threshold.linear_threshold import LinearThreshold
 from banditto.policies.linear_threshold.net_threshold import NetThreshold
 from banditto.policies.mean_rounding.mean_rounding import MeanRounding
-from banditto.policies.policy import AnyPolicy, Policy, own_horizon
 from banditto.policies.one_cut.one_cut import OneCut
+from banditto.policies.policy import AnyPolicy, Policy, own_horizon
 from banditto.policies.random_threshold.random_threshold import RandomThreshold
 from banditto.problems.catalogue import build_policy
 from banditto.problems.environment import Environment

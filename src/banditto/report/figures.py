@@ -21,6 +21,7 @@ from banditto.geometry.actions.sets import ActionSet
 from banditto.geometry.design.design_result import Design
 from banditto.measure.comparison import Comparison, Entrant
 from banditto.measure.plan.trial_plan import CurvePoint
+from banditto.measure.plan.yardsticks import LimitLine
 from banditto.problems.environment import LinearEnvironment
 from banditto.report.style import (
     LIGHT,
@@ -277,12 +278,19 @@ _HEIGHT = 3.6
 
 
 def price_figure(
-    points: Sequence[CurvePoint], quantity: Literal["horizon", "regret"], look: Look, chosen: CurvePoint | None = None
+    points: Sequence[CurvePoint],
+    quantity: Literal["horizon", "regret"],
+    look: Look,
+    chosen: CurvePoint | None = None,
+    limits: Sequence[LimitLine] = (),
 ) -> Figure:
-    """Draw what a smaller rho costs, on logarithmic axes; a ring marks the plan."""
+    """Draw what a smaller rho costs, on logarithmic axes; a ring marks the plan, grey lines are limits of pulls."""
     names = list(dict.fromkeys(point.policy for point in points))
-    figure = new_figure(look, _HEIGHT + legend_height(look, names))
+    shown = limits if quantity == "horizon" else ()
+    figure = new_figure(look, _HEIGHT + legend_height(look, [*names, *(line.name for line in shown)]))
     axes = figure.subplots()
+    for limit, dashes in zip(shown, ("--", ":"), strict=False):
+        axes.plot(limit.rhos, limit.pulls, linestyle=dashes, color=look.theme.ink, linewidth=1.0, label=limit.name)
     for index, name in enumerate(names):
         line = [point for point in points if point.policy == name]
         values = [getattr(point, quantity) for point in line]
@@ -313,12 +321,14 @@ def price_figure(
     return figure
 
 
-def price_files(points: Sequence[CurvePoint], chosen: CurvePoint, look: Look) -> dict[str, bytes]:
+def price_files(
+    points: Sequence[CurvePoint], chosen: CurvePoint, look: Look, limits: Sequence[LimitLine] = ()
+) -> dict[str, bytes]:
     """Draw both figures as PNG and SVG; they come back by name, with the numbers behind them."""
     files: dict[str, bytes] = {"curves.csv": curves_csv(points).encode()}
     with drawn_in(look):
         for quantity in ("horizon", "regret"):
-            figure = price_figure(points, quantity, look, chosen)
+            figure = price_figure(points, quantity, look, chosen, limits)
             files[f"figures/{quantity}.png"] = as_png(figure)
             files[f"figures/{quantity}.svg"] = as_svg(figure)
     return files

@@ -7,6 +7,7 @@ the share `by` of the horizon is spent; that is measured by rehearsals, and stan
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,8 +33,8 @@ from banditto.measure.plan.planner import (
 )
 from banditto.measure.plan.questions import AIMED, AIMED_LINEAR, ONE_CUT, Question
 from banditto.measure.plan.rehearsal import Rehearsal
-from banditto.measure.plan.trial_plan import TrialPlan
-from banditto.measure.plan.yardsticks import Alternative, ordinary_test
+from banditto.measure.plan.trial_plan import RHOS, TrialPlan
+from banditto.measure.plan.yardsticks import Alternative, LimitLine, ordinary_test
 from banditto.problems.catalogue import protocol_on, takes_option
 from banditto.problems.environment import Environment, LinearEnvironment
 
@@ -259,6 +260,18 @@ def _lower_bound(question: Question, numbers: Settled) -> LowerBound | None:
         kind="adaptive",
         rate_at_most=question.rate_at_most,
     )
+
+
+def limit_lines(question: Question, gap: float, rhos: Sequence[float] = RHOS) -> list[LimitLine]:
+    """Return what figures draw beside policies: what no replicable one can do with less, and an ordinary test."""
+    lines = []
+    bounds = [_lower_bound(question, Settled(gap, rho, LONGEST_HORIZON)) for rho in rhos]
+    proved = [(rho, bound.total) for rho, bound in zip(rhos, bounds, strict=True) if bound is not None]
+    if proved:
+        lines.append(LimitLine("no replicable policy with less", *zip(*proved, strict=True)))
+    if (usual := ordinary_test(question.instance(gap), gap, question.resolve)) is not None:
+        lines.append(LimitLine("an ordinary test", tuple(rhos), (usual.total,) * len(rhos)))
+    return lines
 
 
 def _alternatives(planner: Planner, numbers: Settled) -> tuple[Alternative, ...]:

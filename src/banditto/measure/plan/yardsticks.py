@@ -59,6 +59,14 @@ class Alternative(NamedTuple):
         return {"policy": self.policy, "horizon": self.horizon, "regret": self.regret, "caveat": self.caveat}
 
 
+class LimitLine(NamedTuple):
+    """Pulls in all that something else than a plan needs, for every rho of a figure."""
+
+    name: str
+    rhos: tuple[float, ...]
+    pulls: tuple[float, ...]
+
+
 def ordinary_test(instance: Environment, gap: float, power: float) -> Yardstick | None:
     """Return what a two-sided test of two means at level 0.05 needs on a plan's instance; None without means.
 
