@@ -38,8 +38,9 @@ test: setup
 units: setup
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not long and not slow'
 
+# three workers for two cores: some tests wait for servers and other processes
 tests: setup
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 check-long: setup
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m long

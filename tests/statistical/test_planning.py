@@ -30,6 +30,9 @@ PLANS: list[dict[str, Any]] = [
     {"arms": 4, "gap": 0.1, "rho": 0.1, "policy": "explore-then-commit"},
     {"arms": 3, "gap": 0.3, "rho": 0.5, "policy": "random-threshold:paper"},
     {"arms": 5, "gap": 0.05, "rho": 0.2, "resolve": 0.8, "by": 0.3},
+    {"arms": 4, "gap": 0.05, "rho": 0.1},
+    {"arms": 4, "gap": 0.05, "rho": 0.2, "policy": "certified-elimination"},
+    {"arms": 4, "gap": 0.01, "horizon": 200_000, "rate_at_most": 0.1, "by": 1},
 ]
 
 
@@ -54,6 +57,17 @@ def test_plans_keep_their_promises(request_: dict[str, Any]) -> None:
     assert certificate.verdict == "PASS"
     share = (fresh.regrets >= low) & (fresh.regrets <= high)
     assert share.mean() >= 0.93
+
+
+def test_what_four_page_versions_need() -> None:
+    """5% against 6% with 200,000 visitors, and 50% against 55% at rho = 0.1."""
+    visitors = bd.plan(arms=4, gap=0.01, rate_at_most=0.1, horizon=200_000, by=1)
+    assert visitors.rho <= 0.3
+    half = bd.plan(arms=4, gap=0.05, rho=0.1, by=0.5)
+    assert half.horizon <= 260_000
+    assert half.policy.name == visitors.policy.name == "one-cut"
+    assert half.alternatives[-1].horizon is not None
+    assert half.alternatives[-1].horizon > 3 * half.horizon  # certified-elimination's
 
 
 def test_a_broken_promise_would_be_seen() -> None:

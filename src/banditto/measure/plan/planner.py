@@ -294,9 +294,10 @@ class Planner:
         found: list[Offer] = []
         for share in sorted({rho or _OFFERED[0], *_OFFERED}):
             self.tell(f"what can be had with rho = {share:g}")
-            length = None if gap is None else self.horizon(gap, share)
-            if gap is not None and length is not None:
-                found.append(Offer(share, gap, length))
+            lead = gap or self.widest
+            length = self.horizon(lead, share)
+            if length is not None:
+                found.append(Offer(share, lead, length))
             narrowest = self.gap(share, horizon)
             if narrowest is not None:
                 found.append(Offer(share, float(offered(narrowest)), horizon))

@@ -284,7 +284,7 @@ def _alternatives(planner: Planner, numbers: Settled) -> tuple[Alternative, ...]
         if name == question.policy or (question.rate_at_most is not None and not takes_option(name, "rate_at_most")):
             continue
         planner.tell(f"the same with {name}")
-        other = Planner(replace(question, policy=name), planner.seed, planner.tell, PlanEffort(4096, 1.15, 1.02))
+        other = Planner(replace(question, policy=name), planner.seed, planner.tell, PlanEffort(4096, 1.3, 1.02))
         horizon = other.horizon(numbers.gap, numbers.rho, 1.02)
         played = None if horizon is None else other.best(Settled(numbers.gap, numbers.rho, horizon))
         regret = None if played is None else float(played.rehearsal.regrets.mean())

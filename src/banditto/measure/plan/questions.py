@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from banditto import policies
 from banditto.core.errors import InvalidArgument
@@ -37,7 +37,9 @@ from banditto.problems.environment import Environment, LinearEnvironment
 AIMED = "certified-elimination"  # its constants are made for the plan
 AIMED_LINEAR = "certified-linear"
 ONE_CUT = "one-cut"
-_MARGIN = 0.06  # of the probability that is left: what is aimed at is a little more than what is promised
+# of the probability that is left: OneCut is aimed at a little more than what is promised, and if rehearsals still leave
+# a doubt, because there are few of them or few pulls, at more
+_MARGINS = (0.06, 0.15, 0.3, 0.5)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +92,11 @@ class Question:
         return LinearSpace(blank.actions, blank.rewards, usual_centre(blank.rewards), ())
 
     def candidates(self, *, gap: float, rho: float, horizon: int) -> Iterator[Policy[Any]]:
-        """Yield the policy for these numbers, and for CertifiedLinear also the method that it did not choose."""
+        """Yield the policy for these numbers; of CertifiedLinear both methods, of OneCut some with more power."""
+        if self.policy == ONE_CUT:
+            for margin in _MARGINS:
+                yield self._cutting(gap, rho, horizon, margin)
+            return
         first: Any = self.made(gap=gap, rho=rho, horizon=horizon)
         yield first
         if self.policy == AIMED_LINEAR and self.blank().means:
@@ -114,19 +120,28 @@ class Question:
                 known = {"arms": len(blank.means), "horizon": horizon, "rho": rho, "rewards": rewards, "sigma": sigma}
                 aimed: Policy[Any] = kind.planned(aim, **known, rate_at_most=self.rate_at_most)
                 return aimed
-            given = {"gap": gap, "power": self._aimed_power, "rate_at_most": self.rate_at_most}
+            power = self._aimed_power(_MARGINS[0])
+            given = {"gap": gap, "power": power, "rate_at_most": self.rate_at_most}
             options = {name: value if takes_option(spec, name) else None for name, value in given.items()}
             return build_policy(spec, arms=len(blank.means), horizon=horizon, rho=rho, environment=blank, **options)
 
-    @property
-    def _aimed_power(self) -> float:
+    def _aimed_power(self, margin: float) -> float:
         """What OneCut is aimed at; rehearsals must leave little doubt that the promise is kept."""
-        return max(0.51, float(f"{self.resolve + _MARGIN * (1.0 - self.resolve):.6g}"))
+        return max(0.51, float(f"{self.resolve + margin * (1.0 - self.resolve):.6g}"))
+
+    def _cutting(self, gap: float, rho: float, horizon: int, margin: float) -> Policy[Any]:
+        """Make OneCut, aimed so much above the promise."""
+        blank = self.blank()
+        options = {"gap": gap, "power": self._aimed_power(margin), "rate_at_most": self.rate_at_most}
+        arms = len(blank.means)
+        with without_warnings():
+            made: Any = build_policy(ONE_CUT, arms=arms, horizon=horizon, rho=rho, environment=blank, **options)
+        return cast("Policy[Any]", made)
 
     def falls_short(self, policy: Policy[Any]) -> bool:
         """Say whether a policy had too few pulls to be aimed, and knows it: a coin may seem to keep a small promise."""
-        reached = getattr(policy, "reached_power", None)
-        return reached is not None and reached < self._aimed_power - 1e-6
+        reached, aimed = (getattr(policy, name, None) for name in ("reached_power", "power"))
+        return reached is not None and aimed is not None and reached < aimed - 1e-6
 
     def likely_horizon(self, gap: float, rho: float) -> float | None:
         """Estimate the shortest horizon, where constants are aimed and say what they will spend; None elsewhere."""

@@ -25,7 +25,7 @@ _GAPS_BEHIND = 6.0  # and so many gaps behind
 _FEWEST_GAPS = 2.5
 _STRAY = 2.0 * math.sqrt(math.log(100.0))  # by how much of sigma/sqrt(m) a difference strays in 1% of batches
 _EARLIER = (256, 16)  # how much smaller early batches are
-_LEAST_POWER = 0.95
+LEAST_POWER = 0.95
 
 
 class Found(NamedTuple):
@@ -53,22 +53,22 @@ def kept_out(problem: CutProblem) -> float:
     return max(min(_GUARD * problem.rewards.deviation, _GAPS_BEHIND * gap), _FEWEST_GAPS * gap)
 
 
-def resolve(problem: CutProblem, power: float | None) -> tuple[CutSchedule, int]:
-    """The schedule, and the pulls of each arm that the power would need, which are more if the horizon is too short.
+def resolve(problem: CutProblem, power: float | None) -> tuple[CutSchedule, bool]:
+    """The schedule, and whether the horizon is long enough for the power.
 
     Without a power it is the batch with the least predicted regret at the named gap, right with 0.95 at the least.
     """
-    needed = fewest_pulls(problem, _LEAST_POWER if power is None else power)
+    least = LEAST_POWER if power is None else power
     fitting = problem.horizon // problem.arms
-    if needed > fitting:
-        found = narrowest(problem, max(1, fitting // 2))  # so that something is left to play
-        return found.schedule, needed
-    if power is None:
-        needed = _least_regret(problem, needed)
-    found = narrowest(problem, needed)
-    early = _commits(problem, found)
-    schedule = found.schedule._replace(early=early)
-    return schedule, schedule.pulls_per_arm
+    if not _enough(problem, fitting, least):
+        return narrowest(problem, max(1, fitting // 2)).schedule, False  # so that something is left to play
+    pulls = fewest_pulls(problem, least)
+    found = narrowest(problem, _least_regret(problem, pulls) if power is None else pulls)
+    return found.schedule._replace(early=_commits(problem, found)), True
+
+
+def _enough(problem: CutProblem, pulls: int, power: float) -> bool:
+    return right(problem, pulls, narrowest(problem, pulls).width) >= power
 
 
 def right(problem: CutProblem, pulls: int, width: float) -> float:
@@ -88,21 +88,17 @@ def right(problem: CutProblem, pulls: int, width: float) -> float:
 @lru_cache(maxsize=512)
 def fewest_pulls(problem: CutProblem, power: float) -> int:
     """m: the smallest batch that is right at the named gap with this probability; at most what any horizon has."""
-
-    def enough(pulls: int) -> bool:
-        return right(problem, pulls, narrowest(problem, pulls).width) >= power
-
     most = LONGEST_HORIZON // problem.arms
     high = min(most, max(1, math.ceil((problem.rewards.deviation / problem.gap) ** 2)))
-    while high > 1 and enough(high):
+    while high > 1 and _enough(problem, high, power):
         high //= 4
     high = max(1, high)
-    while high < most and not enough(high):
+    while high < most and not _enough(problem, high, power):
         high = min(most, high * 4)
     low = max(1, high // 4)
     while low < high:
         middle = (low + high) // 2
-        if enough(middle):
+        if _enough(problem, middle, power):
             high = middle
         elif high - low > 1 << 12 and (high - low) * 10**5 < high:  # a hundred-thousandth more is near enough
             break

@@ -78,12 +78,13 @@ class OneCut(Replicable):
         self._check()
         if self.schedule is not None:
             return
-        schedule, needed = cut_search.resolve(self._problem, self.power)
+        schedule, enough = cut_search.resolve(self._problem, self.power)
         self._set(schedule=schedule)
-        if needed > schedule.pulls_per_arm:
+        if not enough:
+            power = self.power or cut_search.LEAST_POWER
             missing = (
-                f"to find an arm that leads by {self.gap:g} with probability {self.power or 0.95:g} at rho = "
-                f"{self.rho:g}: it finds it with {self.reached_power:.2g}"
+                f"to find an arm that leads by {self.gap:g} with probability {power:g} at rho = {self.rho:g}: "
+                f"it finds it with {self.reached_power:.2g}"
             )
             self._warn_of_short_horizon(self.minimum_horizon, missing)
 
@@ -194,7 +195,7 @@ class OneCut(Replicable):
 
     def minimum_horizon(self) -> int | None:
         """Return the smallest horizon at which the batch for the wanted power fits; None if out of range."""
-        needed = self.arms * cut_search.fewest_pulls(self._problem, self.power or 0.95)
+        needed = self.arms * cut_search.fewest_pulls(self._problem, self.power or cut_search.LEAST_POWER)
         return needed if needed <= LONGEST_HORIZON else None
 
     def describe(self) -> Description:
@@ -237,7 +238,7 @@ class OneCut(Replicable):
     def _price_of_control(self) -> str:
         if self.control is None:
             return ""
-        power = self.power or 0.95
+        power = self.power or cut_search.LEAST_POWER
         own = cut_search.fewest_pulls(self._problem, power)
         free = cut_search.fewest_pulls(self._problem._replace(control=False), power)
         return f"{own} pulls per arm in the last batch instead of {free}, at power {power:g}"
