@@ -54,6 +54,8 @@ POLICIES: Lazily[Any] = Lazily(
         "mean-rounding": lambda: bd.MeanRounding(arms=5, horizon=10**9, rho=0.3),
         "certified-elimination": lambda: bd.CertifiedElimination(arms=5, horizon=10**6, rho=0.1),
         "explore-then-commit": lambda: bd.ExploreThenCommit(arms=5, horizon=10**6, rho=0.1, gap=0.05),
+        "one-cut": lambda: bd.OneCut(arms=5, horizon=10**6, rho=0.2, gap=0.1),
+        "one-cut, control": lambda: bd.OneCut(arms=5, horizon=10**6, rho=0.3, gap=0.1, control=2),
         "batched-elimination": lambda: bd.BatchedElimination(arms=5, horizon=10**6),
     }
 )
