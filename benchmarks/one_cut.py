@@ -153,8 +153,8 @@ def main(quick: bool = False) -> None:
     if quick:
         grid = [(3, 0.3, "three points", None)]
     for arms, rho, law, control in grid:
-        size = {"pairs": 20_000, "pilot": 1000} if quick else {}
-        cell = attacked(arms, rho, law, control=control, cells=len(grid), **size)
+        pairs, pilot = (20_000, 1000) if quick else (PAIRS, PILOT)
+        cell = attacked(arms, rho, law, control=control, pairs=pairs, pilot=pilot, cells=len(grid))
         named = "" if control is None else ", control"
         figure = f"{cell.share:.5f}, {cell.share / rho:.2f} rho"
         line(f"(s) K = {arms}, {law}{named}: {cell.place}", figure, f"{rho:g} at most", not cell.broken)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -27,6 +28,7 @@ from banditto.problems.spec import ProblemSpec, chosen, typed
 
 if TYPE_CHECKING:
     from banditto.cli.documents import CertificateDocument
+    from banditto.problems.environment import Environment
 
 FILES = ("certificate.json", "protocol.toml")
 UntilSettled = Annotated[
@@ -127,10 +129,7 @@ def certify(
                     progress=progress,
                 )
         except KeyboardInterrupt:
-            what = "nothing to report"
-            if folder is not None and (folder / FILE_NAME).exists():
-                what = "finished pairs are kept, and the same command goes on from there"
-            sys.stderr.write(f"banditto: interrupted before there was a result; {what}\n")
+            _tell_of_interrupt(folder)
             raise
         told = [certificate.warning] if certificate.warning else []
         content: CertificateDocument | None = None
@@ -144,15 +143,30 @@ def certify(
     else:
         sys.stdout.write(certificate.table() + "\n")
         if log is not None:
-            from banditto.problems.environments.resampled import Resampled
-
-            assert isinstance(problem.environment, Resampled)
-            sys.stdout.write(f"\n{problem.environment.table()}\n")
+            _print_log(problem.environment)
         print_warnings([] if quiet else told)
     if certificate.interrupted:
-        kept = f"the result is that of --pairs {certificate.pairs}, and the same command runs all pairs"
-        if folder is not None:
-            kept = f"{certificate.pairs:,} pairs are kept, and the same command goes on from there"
-        sys.stderr.write(f"banditto: interrupted; {kept}\n")
+        _tell_what_is_kept(certificate.pairs, folder)
         return EXIT_INTERRUPTED
     return EXIT_OK if certificate.verdict in ("PASS", "CONSISTENT") else EXIT_CHECK
+
+
+def _print_log(environment: Environment) -> None:
+    from banditto.problems.environments.resampled import Resampled
+
+    assert isinstance(environment, Resampled)
+    sys.stdout.write(f"\n{environment.table()}\n")
+
+
+def _tell_of_interrupt(folder: Path | None) -> None:
+    what = "nothing to report"
+    if folder is not None and (folder / FILE_NAME).exists():
+        what = "finished pairs are kept, and the same command goes on from there"
+    sys.stderr.write(f"banditto: interrupted before there was a result; {what}\n")
+
+
+def _tell_what_is_kept(pairs: int, folder: Path | None) -> None:
+    kept = f"the result is that of --pairs {pairs}, and the same command runs all pairs"
+    if folder is not None:
+        kept = f"{pairs:,} pairs are kept, and the same command goes on from there"
+    sys.stderr.write(f"banditto: interrupted; {kept}\n")

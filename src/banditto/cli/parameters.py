@@ -182,8 +182,12 @@ class WorkerOptions(NamedTuple):
             raise InvalidArgument("cluster", cluster, "none with --gpu, which plays on this machine")
         if gpu and jobs is None:
             return cls(1, None)
-        if cluster is None:
-            return cls(typed("jobs", jobs if jobs is not None else os.environ.get("BANDITTO_JOBS") or "1"), None)
+        if cluster is not None:
+            return cls._of_cluster(jobs, cluster)
+        return cls(typed("jobs", jobs if jobs is not None else os.environ.get("BANDITTO_JOBS") or "1"), None)
+
+    @classmethod
+    def _of_cluster(cls, jobs: str | None, cluster: str) -> WorkerOptions:
         from banditto.engine.dask_cluster import checked_address
 
         if jobs is not None:

@@ -48,10 +48,7 @@ class Rewards(NamedTuple):
         """Check these arguments; with no kind, sigma = 1/2 means [0, 1] and any other sigma subgaussian."""
         sigma = scale(sigma, "sigma")
         if rate_at_most is not None:
-            rate = open_unit(rate_at_most, "rate_at_most")
-            if kind not in (None, "bounded") or sigma not in (0.5, rated_sigma(rate)):
-                raise InvalidArgument("rate_at_most", rate_at_most, "none but for rewards in [0, 1], at sigma 0.5")
-            return cls("bounded", rated_sigma(rate), rate)
+            return cls._rated(kind, sigma, rate_at_most)
         match kind:
             case None:
                 return cls("bounded" if sigma == 0.5 else "subgaussian", sigma)
@@ -64,6 +61,13 @@ class Rewards(NamedTuple):
                 return cls(kind, sigma)
             case _:
                 raise InvalidArgument("rewards", kind, "'bounded', 'gaussian' or 'subgaussian'")
+
+    @classmethod
+    def _rated(cls, kind: str | None, sigma: float, rate_at_most: float) -> Rewards:
+        rate = open_unit(rate_at_most, "rate_at_most")
+        if kind not in (None, "bounded") or sigma not in (0.5, rated_sigma(rate)):
+            raise InvalidArgument("rate_at_most", rate_at_most, "none but for rewards in [0, 1], at sigma 0.5")
+        return cls("bounded", rated_sigma(rate), rate)
 
     def __str__(self) -> str:
         if self.rate_at_most is not None:

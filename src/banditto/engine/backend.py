@@ -78,8 +78,11 @@ def check_machine(backend: Backend, policy: AnyPolicy, environment: Environment)
     """Refuse what a backend cannot do, before anything is run."""
     if backend not in get_args(Backend):
         raise InvalidArgument("backend", backend, "'numpy' or 'cupy'")
-    if backend == "numpy":
-        return
+    if backend != "numpy":
+        _check_gpu(backend, policy, environment)
+
+
+def _check_gpu(backend: Backend, policy: AnyPolicy, environment: Environment) -> None:
     if not isinstance(policy, BatchedPolicy):
         raise InvalidArgument("policy", policy.name, "a policy that works in batches, which a GPU can run")
     if isinstance(policy, Acting):

@@ -56,9 +56,7 @@ def run_of(
     policy.check_rewards(environment.rewards, environment.means)
     _check_actions(policy, environment)
     if isinstance(policy, RoundPolicy):
-        if horizon is None:
-            raise InvalidArgument("horizon", None, f"a horizon, which {policy.name} does not have itself")
-        horizon = checked_horizon(horizon, checked_arms(arms), LONGEST_ROUND_HORIZON)
+        horizon = _round_horizon(policy, horizon, arms)
     elif arms and policy.arms != arms:
         raise InvalidArgument("environment", f"{arms} arms", f"{policy.arms} arms, as the policy has")
     elif horizon is not None and integer(horizon, "horizon", 1, LONGEST_HORIZON) != policy.horizon:
@@ -77,16 +75,25 @@ def run_of(
     )
 
 
+def _round_horizon(policy: RoundPolicy, horizon: int | None, arms: int) -> int:
+    if horizon is None:
+        raise InvalidArgument("horizon", None, f"a horizon, which {policy.name} does not have itself")
+    return checked_horizon(horizon, checked_arms(arms), LONGEST_ROUND_HORIZON)
+
+
 def _check_actions(policy: AnyPolicy, environment: Environment) -> None:
     """A linear policy needs an environment with its actions, and infinitely many actions a policy that can cope."""
     if isinstance(policy, Acting):
-        if isinstance(environment, LinearEnvironment):
-            policy.check_actions(environment.actions, environment.centre)
-        elif isinstance(policy, Policy):
-            allowed = f"a linear environment, which {policy.name} is for"
-            raise InvalidArgument("environment", environment.name, allowed)
+        _check_acting(policy, environment)
     if is_infinite(environment) and not isinstance(policy, PlacedPolicy):
         raise InvalidArgument("policy", policy.name, "one for infinite action sets, such as certified-linear")
+
+
+def _check_acting(policy: Acting, environment: Environment) -> None:
+    if isinstance(environment, LinearEnvironment):
+        policy.check_actions(environment.actions, environment.centre)
+    elif isinstance(policy, Policy):
+        raise InvalidArgument("environment", environment.name, f"a linear environment, which {policy.name} is for")
 
 
 def _check_largest_batch(policy: Policy[Any], environment: Environment) -> None:

@@ -102,9 +102,7 @@ def certify(
     sequence = ConfidenceSequence(rho, confidence)
     with nullcontext() if out is None else _ledger(out, run, protocol) as ledger:
         if ledger is not None:
-            ledger.plan(None if until_settled else max(pairs, ledger.pairs))
-            if ledger.pairs > pairs:
-                logger.warning("%s pairs are there already; the result is that of all of them", f"{ledger.pairs:,}")
+            _announce(ledger, pairs, until_settled)
         counts, interrupted = run_pairs(
             *(run, pairs, jobs, executor, progress, ledger),
             settled=(lambda counts: sequence.settles(counts.mismatches, counts.pairs)) if until_settled else None,
@@ -196,6 +194,13 @@ def _ledger(out: str | Path, run: Run, protocol: Protocol) -> Ledger:
 def _regret(moments: Moments, confidence: float) -> Regret:
     reach = float(ndtri((1.0 + confidence) / 2.0)) * moments.standard_error
     return Regret(moments.mean, (moments.mean - reach, moments.mean + reach), moments.largest)
+
+
+def _announce(ledger: Ledger, pairs: int, until_settled: bool) -> None:
+    """Write down what is planned, and say what is there already."""
+    ledger.plan(None if until_settled else max(pairs, ledger.pairs))
+    if ledger.pairs > pairs:
+        logger.warning("%s pairs are there already; the result is that of all of them", f"{ledger.pairs:,}")
 
 
 def _verdict(low: float, high: float, rho: float, bound: float | None) -> Verdict:

@@ -124,12 +124,7 @@ def build_environment(spec: str, means: Sequence[float] | None) -> Environment:
         raise InvalidArgument("environment", spec, f"another, or none with a log, whose rewards are {name}")
     kind = load_class(entry)
     if entry.reads_file:
-        if means is not None:
-            raise InvalidArgument("means", list(means), f"none, because the file of {name} has its own")
-        if not parameter:
-            raise InvalidArgument("environment", spec, f"{name}:FILE")
-        loaded: Environment = kind.load(parameter)
-        return loaded
+        return _from_file(kind, spec, means)
     if colon and not entry.options:
         raise InvalidArgument("environment", spec, f"{name} alone")
     if means is None:
@@ -137,6 +132,16 @@ def build_environment(spec: str, means: Sequence[float] | None) -> Environment:
         raise InvalidArgument("means", "nothing", allowed)
     made: Environment = kind.from_means(means, **({entry.options[0]: parameter} if colon else {}))
     return made
+
+
+def _from_file(kind: Any, spec: str, means: Sequence[float] | None) -> Environment:
+    name, _, file = spec.partition(":")
+    if means is not None:
+        raise InvalidArgument("means", list(means), f"none, because the file of {name} has its own")
+    if not file:
+        raise InvalidArgument("environment", spec, f"{name}:FILE")
+    loaded: Environment = kind.load(file)
+    return loaded
 
 
 def build_linear_environment(spec: str, theta: Sequence[float] | None, actions: Any) -> Environment:
@@ -168,6 +173,33 @@ def blank_environment(spec: str, arms: int | None, actions: Any = None) -> Envir
     return build_environment(spec, [0.5 if name == "bernoulli" else 0.0] * checked_arms(arms))
 
 
+def _check_constants(spec: str, entry: Entry) -> None:
+    name, _, constants = spec.partition(":")
+    if constants not in entry.constants:
+        allowed = f"{name} with " + " or ".join(entry.constants) if entry.constants else f"{name} alone"
+        raise InvalidArgument("policy", spec, allowed)
+
+
+def _features(name: str, entry: Entry, environment: Environment) -> dict[str, Any]:
+    """The actions for a policy that uses them; nothing for one that goes by arms alone."""
+    if not isinstance(environment, LinearEnvironment):
+        raise InvalidArgument("policy", name, "another, or a linear problem, with actions or an action set")
+    if not environment.means and not entry.any_set:
+        able = ", ".join(key for key, other in policies.REGISTRY.items() if other.any_set)
+        raise InvalidArgument("policy", name, f"one for infinite action sets: {able}")
+    return {"actions": environment.actions} if entry.linear else {}
+
+
+def _baseline(entry: Entry, environment: Environment, arms: int, horizon: int) -> AnyPolicy:
+    kind = load_class(entry)
+    made: AnyPolicy = (
+        kind.made_for_linear(environment.actions, environment.rewards, horizon)
+        if isinstance(environment, LinearEnvironment) and entry.linear
+        else kind.made_for(environment.rewards, arms, horizon)
+    )
+    return made
+
+
 def build_policy(
     spec: str, *, arms: int, horizon: int, rho: float, environment: Environment, **options: float | None
 ) -> AnyPolicy:
@@ -177,28 +209,16 @@ def build_policy(
     """
     name, colon, constants = spec.partition(":")
     entry = lookup(name, policies.REGISTRY | baselines.REGISTRY, "policy")
-    if colon and constants not in entry.constants:
-        allowed = f"{name} with " + " or ".join(entry.constants) if entry.constants else f"{name} alone"
-        raise InvalidArgument("policy", spec, allowed)
+    if colon:
+        _check_constants(spec, entry)
     for option, value in options.items():
         if value is not None and not takes_option(spec, option):
             raise InvalidArgument(option, value, f"none, because {spec} does not need one")
-    if isinstance(environment, LinearEnvironment) and not environment.means and not entry.any_set:
-        able = ", ".join(key for key, other in policies.REGISTRY.items() if other.any_set)
-        raise InvalidArgument("policy", name, f"one for infinite action sets: {able}")
     known: dict[str, Any] = {"arms": arms}
-    if entry.linear:
-        if not isinstance(environment, LinearEnvironment):
-            raise InvalidArgument("policy", name, "another, or a linear problem, with actions or an action set")
-        known = {"actions": environment.actions}
+    if entry.linear or isinstance(environment, LinearEnvironment):
+        known = _features(name, entry, environment) or known
     if name in baselines.REGISTRY:
-        kind = load_class(entry)
-        made: AnyPolicy = (
-            kind.made_for_linear(environment.actions, environment.rewards, horizon)
-            if isinstance(environment, LinearEnvironment) and entry.linear
-            else kind.made_for(environment.rewards, arms, horizon)
-        )
-        return made
+        return _baseline(entry, environment, arms, horizon)
     chosen: dict[str, Any] = {"constants": constants} if constants else {}
     for option in (*entry.options, *entry.optional):
         if options.get(option) is not None:

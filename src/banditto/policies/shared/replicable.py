@@ -97,13 +97,8 @@ class Replicable(WithProtocol):
     def check_rewards(self, rewards: Rewards, means: Sequence[float] = ()) -> None:
         """Refuse rewards that the guarantee does not cover."""
         mine = self._rewards
-        if mine.rate_at_most is not None:
-            if rewards.kind != "bounded":
-                raise InvalidArgument("environment", rewards, f"{mine}, which the policy was built for")
-            for mean in means:
-                if mean > mine.rate_at_most:
-                    allowed = f"at most {mine.rate_at_most:g}, the rate_at_most that the policy was built for"
-                    raise InvalidArgument("means", mean, allowed)
+        if self.rate_at_most is not None:
+            self._check_rates(rewards, means)
             return
         # the paper's algorithms have the same constants for [0, 1] and for Gaussian rewards, so either covers the other
         covered = mine.kind == "subgaussian" or rewards.kind != "subgaussian"
@@ -112,6 +107,14 @@ class Replicable(WithProtocol):
         for mean in means:
             if abs(mean) > mine.reach:  # finite precision is accounted for up to there
                 raise InvalidArgument("means", mean, f"at most {mine.reach:g} from 0 for a policy built for {mine}")
+
+    def _check_rates(self, rewards: Rewards, means: Sequence[float]) -> None:
+        if rewards.kind != "bounded":
+            raise InvalidArgument("environment", rewards, f"{self._rewards}, which the policy was built for")
+        for mean in means:
+            if self.rate_at_most is not None and mean > self.rate_at_most:
+                allowed = f"at most {self.rate_at_most:g}, the rate_at_most that the policy was built for"
+                raise InvalidArgument("means", mean, allowed)
 
     def settings(self) -> Mapping[str, Plain]:
         """Return what the user chose: constants, rewards and sigma; and the largest rate, where one was promised."""
