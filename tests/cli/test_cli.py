@@ -614,6 +614,7 @@ BAD: dict[str, dict[str, tuple[dict[str, str | None], str, str]]] = {
         "rate one": ({"rate-at-most": "1"}, "--rate-at-most", "1"),
         "rate below the gap": ({"rate-at-most": "0.05"}, "--gap", "0.1"),
         "baseline too high": ({"baseline": "1"}, "--baseline", "1.0"),
+        "control that is no arm": ({"control": "99"}, "--control", "99"),
         "by text": ({"by": "half"}, "--by", "half"),
         "bad seed": ({"seed": "-1"}, "--seed", "-1"),
         "unknown environment": ({"environment": "beta:2"}, "--environment", "beta:2"),

@@ -46,6 +46,7 @@ def init(
         raise InvalidArgument("name", "nothing", "what to call the experiment")
     from banditto.live.experiment import Experiment
     from banditto.live.registration import registered
+    from banditto.measure.random_play import decides_late, late_warning
     from banditto.measure.unknown_arms import decided_from, lead_warning
 
     names = None if arm_names is None else [part.strip() for part in arm_names.split(",")]
@@ -56,7 +57,8 @@ def init(
         with Experiment.create(url, name, made) as experiment:
             status = experiment.status()
     coin = lead_warning(policy, lead)
-    warnings = list(dict.fromkeys([*told, coin] if coin else told))  # a policy that is made twice warns twice
+    late = late_warning(None) if decides_late(policy) else ""
+    warnings = list(dict.fromkeys([*told, *filter(None, (coin, late))]))  # a policy that is made twice warns twice
     content: RegisteredContent = {
         "name": name,
         "digest": made.digest,

@@ -38,7 +38,7 @@ FILES = (
 )
 PlanPolicy = Annotated[
     str | None,
-    typer.Argument(metavar="POLICY", help="A name such as random-threshold:paper (default: the house policy)."),
+    typer.Argument(metavar="POLICY", help="A name such as random-threshold:paper (default: one-cut)."),
 ]
 PolicyFlag = Annotated[str | None, typer.Option("--policy", metavar="NAME", hidden=True, help="The same as POLICY.")]
 PlanGap = Annotated[
@@ -65,6 +65,9 @@ RateAtMost = Annotated[
 Baseline = Annotated[
     str | None, typer.Option("--baseline", metavar="X", help="The worse arms' mean in the rehearsals.")
 ]
+ControlOption = Annotated[
+    str | None, typer.Option("--control", metavar="ARM", help="The arm that is kept unless another one leads (from 0).")
+]
 PlanOut = Annotated[
     str | None, typer.Option("--out", metavar="DIR", help="Write plan.json, protocol.toml, and curves over rho there.")
 ]
@@ -84,6 +87,7 @@ def plan(
     by: By = "0.5",
     rate_at_most: RateAtMost = None,
     baseline: Baseline = None,
+    control: ControlOption = None,
     actions: parameters.Actions = None,
     action_set: parameters.ActionSetOption = None,
     dimension: parameters.KindDimension = None,
@@ -128,6 +132,7 @@ def plan(
                 by=real(by, "by"),
                 rate_at_most=None if rate_at_most is None else real(rate_at_most, "rate_at_most"),
                 baseline=None if baseline is None else real(baseline, "baseline"),
+                control=typed("control", control),
                 seed=0 if seed is None else typed("seed", seed),
                 progress=tell,
             )

@@ -47,7 +47,12 @@ def replay(
     Exit code 0 when every pull up to the horizon is decided, and with --split the same in both labs; 3 when the log
     runs dry before that, or the labs part.
     """
-    from banditto.measure.random_play import coin_warning, is_a_coins  # numerical libraries are loaded for work alone
+    from banditto.measure.random_play import (  # numerical libraries are loaded for work alone
+        coin_warning,
+        decides_late,
+        is_a_coins,
+        late_warning,
+    )
     from banditto.measure.replay import LogRows
     from banditto.measure.replay import replay as replayed
     from banditto.measure.unknown_arms import share_on_averages
@@ -74,7 +79,10 @@ def replay(
     runs = [replayed(problem.policy, lab, seed=problem.seed, horizon=problem.horizon) for lab in labs]
     share = share_on_averages(problem.policy, LogRows(whole).means)
     told = []
-    if share is not None and is_a_coins(share):
+    late = decides_late(problem.policy)
+    if share is not None and is_a_coins(share) and late:
+        told = [late_warning(share)]
+    elif share is not None and is_a_coins(share):
         where = ", if the arms pay what the log's averages say"
         told = [coin_warning(share, problem.policy.settings(), replicable=True, where=where)]
     parting = runs[0].against(runs[1]) if split else None
@@ -85,7 +93,7 @@ def replay(
             "compared": None if parting is None else parting.compared,
             "parted": None if parting is None else parting.parted,
             "share_of_random_play": share,
-            "coin_decides": is_a_coins(share),
+            "coin_decides": is_a_coins(share) and not late,
             "warnings": [*warnings, *told],
             **provenance(),
         }

@@ -66,7 +66,9 @@ class Rewards(NamedTuple):
     def _rated(cls, kind: str | None, sigma: float, rate_at_most: float) -> Rewards:
         rate = open_unit(rate_at_most, "rate_at_most")
         if kind not in (None, "bounded") or sigma not in (0.5, rated_sigma(rate)):
-            raise InvalidArgument("rate_at_most", rate_at_most, "none but for rewards in [0, 1], at sigma 0.5")
+            raise InvalidArgument(
+                "rate_at_most", rate_at_most, "none but for rewards in [0, 1] (rewards='bounded'), at sigma 0.5"
+            )
         return cls("bounded", rated_sigma(rate), rate)
 
     def __str__(self) -> str:

@@ -11,8 +11,10 @@ from typing_extensions import TypedDict
 from banditto.core.json_types import Digest, Horizon, InsideUnit, Interval, Keywords, Natural, Positive, Share
 from banditto.core.protocol import Protocol
 from banditto.core.text import html_table, short, text_table
-from banditto.measure.random_play import coin_warning, in_words, is_a_coins
+from banditto.measure.random_play import coin_warning, decides_late, in_words, is_a_coins, late_warning
+from banditto.policies.one_cut.one_cut import OneCut
 from banditto.policies.policy import Guarantee, GuaranteeContent
+from banditto.problems.catalogue import policy_of
 from banditto.problems.environment import LoggedContent
 
 SCHEMA_VERSION: Final = 2
@@ -160,14 +162,20 @@ class Certificate:
 
     @property
     def coin_decides(self) -> bool:
-        """Whether regret is 0.9 of that of random play or more: a coin would do as well."""
-        return is_a_coins(self.share_of_random_play)
+        """Whether a coin would do as well: regret is 0.9 of random play or more, and not for a late decision's sake."""
+        return is_a_coins(self.share_of_random_play) and not self._decides_late
+
+    @property
+    def _decides_late(self) -> bool:
+        return self.policy == OneCut.name and decides_late(policy_of(self.protocol))
 
     @property
     def warning(self) -> str:
         """What to say where a coin decides, and what would help; empty where rewards do."""
-        if self.share_of_random_play is None or not self.coin_decides:
+        if self.share_of_random_play is None or not is_a_coins(self.share_of_random_play):
             return ""
+        if self._decides_late:
+            return late_warning(self.share_of_random_play)
         replicable = self.guarantee is not None
         return coin_warning(self.share_of_random_play, self.protocol.settings, replicable=replicable)
 
@@ -213,7 +221,8 @@ class Certificate:
     def rows(self) -> list[tuple[str, str]]:
         """Return what a reader wants to know, as pairs of a label and its text."""
         low, high = self.interval
-        where = ", ".join(f"{batch}: {pairs}" for batch, pairs in list(self.first_divergence.items())[:8])
+        first = list(self.first_divergence.items())[:8]
+        where = ", ".join(f"{self.divergence_unit} {at}: {pairs:,} pairs" for at, pairs in first)
         more = ", ..." if len(self.first_divergence) > 8 else ""
         kind = "interval" if self.interval_kind == "fixed" else "confidence sequence"
         name = self.policy if self.constants is None else f"{self.policy}, {self.constants} constants"
@@ -228,11 +237,14 @@ class Certificate:
             ),
             ("proved bound", self._proved()),
             ("regret", f"{short(self.regret.mean)} (interval {_span(self.regret.interval)})"),
-            ("of random play", in_words(self.share_of_random_play, self.environment.get("means", ()))),
-            ("first divergence", f"{self.divergence_unit}: pairs {where}{more}" if where else "none"),
+            ("of random play", self._share()),
+            ("first divergence", f"{where}{more}" if where else "none"),
             ("verdict", self._judged()),
             ("digest", self.digest),
         ]
+
+    def _share(self) -> str:
+        return in_words(self.share_of_random_play, self.environment.get("means", ()), coin=self.coin_decides)
 
     def _judged(self) -> str:
         more = None if self.pairs_to_settle is None else f"about {self.pairs_to_settle:,} pairs would settle it"

@@ -10,7 +10,10 @@ from collections.abc import Mapping, Sequence
 from math import fsum
 
 from banditto.core.protocol import Plain
+from banditto.policies.one_cut.one_cut import OneCut
+from banditto.policies.policy import AnyPolicy
 
+_LATE = 0.8  # of the horizon
 COIN = 0.9  # of random play: whoever loses as much has learnt next to nothing
 _ROUNDING = 2.0**-40  # of the means: gaps below are none
 
@@ -52,6 +55,22 @@ def coin_warning(share: float, settings: Mapping[str, Plain], *, replicable: boo
     """Say that a coin would do as well, and what would help."""
     helps = what_helps(settings, replicable=replicable)
     return f"a coin would do as well as the rewards: regret is {percent(share)} of random play{where}; {helps}"
+
+
+def decides_late(policy: AnyPolicy) -> bool:
+    """Say whether nearly all pulls come before the one decision, which is right more often than not.
+
+    Such an experiment is for its conclusion: its regret is near that of random play, and still no coin would do.
+    """
+    if not isinstance(policy, OneCut):
+        return False
+    return policy.arms * policy.pulls_per_arm >= _LATE * policy.horizon and policy.reached_power >= 0.5
+
+
+def late_warning(share: float | None) -> str:
+    """Say that nearly all pulls come before the decision."""
+    about = "near that of random play" if share is None else f"{percent(share)} of random play"
+    return f"regret is {about}: nearly all pulls are spent before the decision"
 
 
 def what_helps(settings: Mapping[str, Plain], *, replicable: bool) -> str:

@@ -12,7 +12,7 @@ from banditto.measure.attack.attacking import space_of
 from banditto.measure.attack.linear_spaces import LinearSpace
 from banditto.measure.plan.planner import smallest
 from banditto.measure.plan.rehearsal import rehearse
-from banditto.measure.random_play import is_a_coins, share_of_random_play, what_helps
+from banditto.measure.random_play import decides_late, is_a_coins, share_of_random_play, what_helps
 from banditto.policies.policy import Acting, AnyPolicy, Policy
 from banditto.problems.environment import Environment
 from banditto.problems.environments.bernoulli import Bernoulli
@@ -60,6 +60,8 @@ def decided_from(policy: Policy[Any]) -> float | None:
 def lead_warning(policy: Policy[Any], lead: float | None) -> str:
     """Say that a coin would do as well on all arms, or on those that were named; empty where rewards decide."""
     gap = getattr(policy, "gap", None)
+    if decides_late(policy):
+        return ""
     if lead is None:
         what = "whatever the arms are: regret is 90% of random play or more"
     elif gap is not None and lead > gap:

@@ -61,6 +61,7 @@ def plan(
     by: float = 0.5,
     rate_at_most: float | None = None,
     baseline: float | None = None,
+    control: int | None = None,
     resolve: float | None = None,
     seed: int = 0,
     progress: Progress | None = None,
@@ -83,6 +84,7 @@ def plan(
         by: the share of the horizon before whose end it is to be kept; with 1, the last pull must show it.
         rate_at_most: a promise that no arm's mean exceeds this, for rewards in [0, 1].
         baseline: the mean of the worse arms in the rehearsals. By default one at which it is hardest.
+        control: the number of the arm that is kept unless another one leads, for `one-cut`.
         resolve: the name that `power` had before; give one of them.
         seed: the seed of the rehearsals, and of the protocol.
         progress: called with a line about what is being done.
@@ -96,13 +98,14 @@ def plan(
         ('one-cut', True)
     """
     if power is not None and resolve is not None:
-        raise InvalidArgument("resolve", resolve, "none beside power, whose name it was before")
+        raise InvalidArgument("resolve", resolve, "power alone: resolve is its old name")
     named = "resolve" if power is None and resolve is not None else "power"
-    sure = open_unit(next((value for value in (power, resolve) if value is not None), 0.95), named)
     least = 0.5 if named == "power" else 0.0
+    allowed = f"a number above {least:g} and at most {MOST_SURE:g}"
+    sure = real(next((value for value in (power, resolve) if value is not None), 0.95), named, allowed)
     if not least < sure <= MOST_SURE:
-        raise InvalidArgument(named, sure, f"a number above {least:g} and at most {MOST_SURE:g}")
-    question = asked(policy, arms, actions, environment, sure, by, rate_at_most, baseline)
+        raise InvalidArgument(named, sure, allowed)
+    question = asked(policy, arms, actions, environment, sure, by, rate_at_most, baseline, control)
     seed = integer(seed, "seed", 0, LARGEST_SEED)
     numbers, tell = _checked(question, gap, rho, horizon, regret), progress or (lambda line: None)
     planner, settled = _cheapest(question, numbers, seed, tell, choose=policy is None and actions is None)
@@ -114,7 +117,7 @@ def _cheapest(question: Question, numbers: Open, seed: int, tell: Progress, *, c
 
     Without a budget of regret nothing that we have needs less than OneCut. With one, a ladder may lose less in the end.
     """
-    names = HOUSE if choose and numbers.regret is not None else (question.policy,)
+    names = HOUSE if choose and numbers.regret is not None and question.control is None else (question.policy,)
     found: list[tuple[Planner, Settled]] = []
     refusals: list[InvalidArgument] = []
     for name in names:
@@ -138,6 +141,7 @@ def asked(
     by: float = 0.5,
     rate_at_most: float | None = None,
     baseline: float | None = None,
+    control: int | None = None,
 ) -> Question:
     """Check what a plan is about; the question comes back."""
     share = real(by, "by", "a number above 0 and at most 1")
@@ -152,8 +156,11 @@ def asked(
         by=share,
         rate_at_most=None if rate_at_most is None else open_unit(rate_at_most, "rate_at_most"),
         baseline=baseline,
+        control=control,
     )
     _check_rates(question)
+    if control is not None and not takes_option(question.policy, "control"):
+        raise InvalidArgument("control", control, f"none, because {question.policy} does not take one")
     if actions is not None and not question.entry.linear:
         allowed = "one that uses features: " + ", ".join(
             name for name, entry in policies.REGISTRY.items() if entry.linear
@@ -184,7 +191,9 @@ def _checked(
     if gap is not None:
         gap = real(gap, "gap", f"a number above 0 and at most {widest:.4g}")
         if not NARROWEST * widest <= gap <= widest:
-            raise InvalidArgument("gap", gap, f"a number from {NARROWEST * widest:.4g} to {widest:.4g}")
+            rated = question.rate_at_most is not None or question.baseline is not None
+            room = ", which the rates leave room for" if rated else ""
+            raise InvalidArgument("gap", gap, f"a number from {NARROWEST * widest:.4g} to {widest:.4g}{room}")
     if horizon is not None:
         horizon = integer(horizon, "horizon", max(SHORTEST_HORIZON, len(question.blank().means)), LONGEST_HORIZON)
     if regret is not None and (regret := real(regret, "regret", "a number above 0")) <= 0.0:
@@ -247,8 +256,8 @@ def _others_regret(planner: Planner, spec: str | None, numbers: Settled, instanc
 def _lower_bound(question: Question, numbers: Settled) -> LowerBound | None:
     """Bound the pulls of every replicable policy for this promise; None where nothing is proved."""
     blank = question.blank()
-    if isinstance(blank, LinearEnvironment) or question.resolve <= 0.5:
-        return None
+    if isinstance(blank, LinearEnvironment) or question.resolve <= 0.5 or question.promised:
+        return None  # a policy that relies on a promise is bound by less
     kind, sigma, _ = blank.rewards
     return lower_bound(
         arms=len(blank.means),
@@ -284,7 +293,9 @@ def _alternatives(planner: Planner, numbers: Settled) -> tuple[Alternative, ...]
         if name == question.policy or (question.rate_at_most is not None and not takes_option(name, "rate_at_most")):
             continue
         planner.tell(f"the same with {name}")
-        other = Planner(replace(question, policy=name), planner.seed, planner.tell, PlanEffort(4096, 1.3, 1.02))
+        other = Planner(
+            replace(question, policy=name, control=None), planner.seed, planner.tell, PlanEffort(4096, 1.3, 1.02)
+        )
         horizon = other.horizon(numbers.gap, numbers.rho, 1.02)
         played = None if horizon is None else other.best(Settled(numbers.gap, numbers.rho, horizon))
         regret = None if played is None else float(played.rehearsal.regrets.mean())

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from banditto import policies
 from banditto.core.errors import InvalidArgument
+from banditto.core.exact import written
 from banditto.core.horizons import LONGEST_HORIZON
 from banditto.core.registry import Entry
 from banditto.core.rewards import Rewards
@@ -54,6 +55,7 @@ class Question:
     by: float
     rate_at_most: float | None = None
     baseline: float | None = None
+    control: int | None = None
 
     @property
     def entry(self) -> Entry:
@@ -73,7 +75,8 @@ class Question:
         if blank.rewards.kind != "bounded":
             return 20.0 * blank.rewards.sigma
         highest = 0.98 if self.rate_at_most is None else self.rate_at_most
-        return highest if self.baseline is None else highest - self.baseline
+        # as decimals: 0.06 - 0.05 is 0.01
+        return highest if self.baseline is None else float(written(highest) - written(self.baseline))
 
     def instance(self, gap: float) -> Environment:
         """Make the environment in which the best arm leads all others by exactly `gap`, or by at least that."""
@@ -86,7 +89,9 @@ class Question:
         elif self.rate_at_most is not None:
             worse = min(worse, max(0.0, self.rate_at_most - gap))
         best = worse + gap if self.rate_at_most is None else min(worse + gap, self.rate_at_most)
-        return build_environment(self.environment, [worse] * (len(blank.means) - 1) + [best])
+        means = [worse] * (len(blank.means) - 1) + [best]
+        # a control is not the best arm: that would be the easy case
+        return build_environment(self.environment, means[::-1] if self.control == len(means) - 1 else means)
 
     def _space(self, blank: LinearEnvironment) -> LinearSpace:
         return LinearSpace(blank.actions, blank.rewards, usual_centre(blank.rewards), ())
@@ -121,7 +126,7 @@ class Question:
                 aimed: Policy[Any] = kind.planned(aim, **known, rate_at_most=self.rate_at_most)
                 return aimed
             power = self._aimed_power(_MARGINS[0])
-            given = {"gap": gap, "power": power, "rate_at_most": self.rate_at_most}
+            given = {"gap": gap, "power": power, "rate_at_most": self.rate_at_most, "control": self.control}
             options = {name: value if takes_option(spec, name) else None for name, value in given.items()}
             return build_policy(spec, arms=len(blank.means), horizon=horizon, rho=rho, environment=blank, **options)
 
@@ -132,7 +137,12 @@ class Question:
     def _cutting(self, gap: float, rho: float, horizon: int, margin: float) -> Policy[Any]:
         """Make OneCut, aimed so much above the promise."""
         blank = self.blank()
-        options = {"gap": gap, "power": self._aimed_power(margin), "rate_at_most": self.rate_at_most}
+        options = {
+            "gap": gap,
+            "power": self._aimed_power(margin),
+            "rate_at_most": self.rate_at_most,
+            "control": self.control,
+        }
         arms = len(blank.means)
         with without_warnings():
             made: Any = build_policy(ONE_CUT, arms=arms, horizon=horizon, rho=rho, environment=blank, **options)

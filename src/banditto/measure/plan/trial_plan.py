@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from textwrap import wrap
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from typing_extensions import TypedDict
@@ -17,11 +18,12 @@ from banditto.measure.lower_bounds import LowerBound, LowerBoundContent
 from banditto.measure.plan.planner import LEAST_RHO, Planner, Settled
 from banditto.measure.plan.questions import Question
 from banditto.measure.plan.yardsticks import Alternative, AlternativeContent, Yardstick, YardstickContent
-from banditto.measure.random_play import coin_warning, in_words, is_a_coins, share_of_random_play
+from banditto.measure.random_play import coin_warning, in_words, is_a_coins, late_warning, share_of_random_play
 from banditto.policies.policy import Policy
 from banditto.problems.environment import Environment, LinearEnvironment
 
 SCHEMA_VERSION: Final = 2
+_WIDTH = 82  # of the second column, so that a table fits a terminal of 100
 
 
 class PlanContent(TypedDict):
@@ -39,6 +41,7 @@ class PlanContent(TypedDict):
     by: Annotated[float, Keywords(exclusiveMinimum=0, maximum=1)]
     rate_at_most: InsideUnit | None
     baseline: Share | None
+    control: Natural | None
     resolved: Annotated[
         float,
         Keywords(
@@ -158,8 +161,7 @@ class TrialPlan:
         if self.share_of_random_play is None or not is_a_coins(self.share_of_random_play):
             return ""
         if not self.coin_decides:  # it is right in the end, and pays with every pull until then
-            share = f"{self.share_of_random_play:.0%} of random play"
-            return f"regret is {share}: nearly all pulls are spent before the decision"
+            return late_warning(self.share_of_random_play)
         return coin_warning(self.share_of_random_play, self.policy.settings(), replicable=True)
 
     @property
@@ -171,6 +173,11 @@ class TrialPlan:
     def ratio_to_nonreplicable(self) -> float | None:
         """Regret, divided by that of a policy that works in batches and is not replicable."""
         return _ratio(self.regret.mean, self.ordinary_regret)
+
+    @property
+    def power(self) -> float:
+        """The probability with which the promise is to be kept; a policy is aimed a little above it."""
+        return self.question.resolve
 
     @property
     def arms(self) -> int:
@@ -197,6 +204,7 @@ class TrialPlan:
             "by": self.question.by,
             "rate_at_most": self.question.rate_at_most,
             "baseline": self.question.baseline,
+            "control": self.question.control,
             "resolved": self.resolved,
             "expected_regret": self.regret.mean,
             "regret_interval": list(self.regret.interval),
@@ -228,12 +236,12 @@ class TrialPlan:
         return [
             ("policy", name),
             ("instance", self._described()),
-            ("rho", f"{self.rho:g}{lowest}: two runs differ with at most this probability"),
+            ("rho", f"{self.rho:g}{lowest}: two runs differ with at most this probability{self._promise()}"),
             ("horizon", f"{self.horizon:,} pulls"),
             (
                 "resolved",
-                f"{self.resolved:.4g} of runs drop every arm that is {self.gap:g} worse before {self.question.by:.0%} "
-                f"of the horizon (asked for: {self.question.resolve:g})",
+                f"{self.resolved:.2%} of runs drop every arm that is {self.gap:g} worse before {self.question.by:.0%} "
+                f"of the horizon is spent (asked for: {self.question.resolve:.4g})",
             ),
             ("exploration", f"{self.exploration_pulls:,.0f} pulls, {share:.0%} of the horizon; mean of all runs"),
             ("expected regret", f"{short(self.regret.mean)} (95% of runs: {short(low)} to {short(high)})"),
@@ -243,8 +251,12 @@ class TrialPlan:
             ("against", _times(self.ratio_to_nonreplicable, self.question.ordinary, "not replicable")),
             ("against", _times(self.ratio_to_paper, self.question.papers, "the paper's constants") + self._longer()),
             *(("instead", _instead(other)) for other in self.alternatives),
+            ("seed", str(self.seed)),
             ("digest", self.protocol.digest),
         ]
+
+    def _promise(self) -> str:
+        return f", if the best arm does lead by {self.gap:g}" if self.question.promised else ""
 
     def _limits(self) -> list[tuple[str, str]]:
         """What no policy could do with less than, and what an ordinary test needs."""
@@ -262,9 +274,7 @@ class TrialPlan:
         if not self.instance.means:
             return f"infinitely many actions; those that are {self.gap:g} worse than the best are to be dropped"
         least = "at least " if self.question.actions is not None else ""
-        return (
-            f"{self.arms} arms, the best one {least}{self.gap:g} better than every other; not for near-ties of the best"
-        )
+        return f"{self.arms} arms, the best one {least}{self.gap:g} better than every other"
 
     def _longer(self) -> str:
         if self.paper_horizon is None:
@@ -274,7 +284,12 @@ class TrialPlan:
     def table(self) -> str:
         """Return the rows, and below them the batches, as tables in plain text."""
         described = self.policy.describe()
-        return f"{text_table(('plan', ''), self.rows())}\n\n{text_table(described.header, described.rows)}"
+        lines = [
+            ("" if number else label, line)
+            for label, text in self.rows()
+            for number, line in enumerate(wrap(text, _WIDTH, break_long_words=False) or [""])
+        ]
+        return f"{text_table(('plan', ''), lines)}\n\n{text_table(described.header, described.rows)}"
 
     def _repr_html_(self) -> str:
         described = self.policy.describe()

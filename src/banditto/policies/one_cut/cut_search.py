@@ -61,7 +61,8 @@ def resolve(problem: CutProblem, power: float | None) -> tuple[CutSchedule, bool
     least = LEAST_POWER if power is None else power
     fitting = problem.horizon // problem.arms
     if not _enough(problem, fitting, least):
-        return narrowest(problem, max(1, fitting // 2)).schedule, False  # so that something is left to play
+        alone = max(1, (problem.horizon - 1) // problem.arms)  # a pull is left, to show the choice
+        return narrowest(problem, alone).schedule, False
     pulls = fewest_pulls(problem, least)
     found = narrowest(problem, _least_regret(problem, pulls) if power is None else pulls)
     return found.schedule._replace(early=_commits(problem, found)), True
