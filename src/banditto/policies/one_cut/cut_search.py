@@ -25,6 +25,7 @@ _GAPS_BEHIND = 6.0  # and so many gaps behind
 _FEWEST_GAPS = 2.5
 _STRAY = 2.0 * math.sqrt(math.log(100.0))  # by how much of sigma/sqrt(m) a difference strays in 1% of batches
 _EARLIER = (256, 16)  # how much smaller early batches are
+_FARTHEST = 64  # half deviations above the last cut: no tail reaches so far, and if room is short it stays so
 LEAST_POWER = 0.95
 
 
@@ -200,7 +201,9 @@ def _commit(problem: CutProblem, pulls: int, later: tuple[EarlyCommit, ...], las
     step = problem.rewards.sigma / math.sqrt(pulls)
     low = max(last.width, 4.0 * step)  # worse arms hardly ever lead by so much
     widest = problem.rewards.widest_gap if problem.rewards.kind == "bounded" else math.inf
-    while low + width < widest and low <= 11.0 * width:
+    for _ in range(_FARTHEST):
+        if low + width >= widest or low > 11.0 * width:
+            return None
         commit = EarlyCommit(pulls, snapped(low), width)
         if cut_constants.with_commits(problem, (commit, *later), last.pulls, last.width, last.bound) <= room:
             return commit
