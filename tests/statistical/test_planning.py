@@ -54,7 +54,7 @@ def test_plans_keep_their_promises(request_: dict[str, Any]) -> None:
     low, high = found.regret.interval
     assert low <= certificate.regret.mean <= high
     assert found.regret.mean == pytest.approx(certificate.regret.mean, rel=0.1)
-    assert certificate.verdict == "PASS"
+    assert certificate.verdict in ("PASS", "CONSISTENT")
     share = (fresh.regrets >= low) & (fresh.regrets <= high)
     assert share.mean() >= 0.93
 
