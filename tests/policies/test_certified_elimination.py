@@ -249,7 +249,7 @@ def test_no_window_is_too_narrow_for_its_place(
         policy = bd.CertifiedElimination(arms=arms, horizon=horizon, rho=rho, rewards=rewards, gap=gap)
     pulls = [batch.pulls for batch in policy.schedule.batches]
     bound = math.sqrt(math.log(max((arms - 1) * len(pulls) * horizon, 1)) * math.pi / 2) + 0.75
-    assert all(ratio <= bound < 9.2 < ladder.LARGEST_RATIO for ratio in ratios(policy))
+    assert all(ratio <= bound < 9.2 < confidence.LARGEST_RATIO for ratio in ratios(policy))
     assert policy.guarantee().holds
     # N: two arms could be tested in all batches of a ladder, all arms in its first
     assert not pulls or (2 * sum(pulls) <= horizon and arms * pulls[0] <= horizon)
@@ -262,7 +262,7 @@ def test_the_largest_ratio_is_the_one_on_the_page() -> None:
     policy = bd.CertifiedElimination(arms=1000, horizon=10**15, rho=0.999, rewards="gaussian", gap=0.5)
     assert f"finds {max(ratios(policy)):.1f})" in text
     assert max(ratios(policy)) > 3.0
-    assert f"exceeds ${ladder.LARGEST_RATIO:g}w_i$" in text
+    assert f"exceeds ${confidence.LARGEST_RATIO:g}w_i$" in text
 
 
 def both_differ(policy: bd.CertifiedElimination, gap: float) -> float:
@@ -290,7 +290,7 @@ def test_the_bound_is_nearly_attained() -> None:
     assert 0.99 < share < policy.guarantee().total / policy.rho
 
 
-@given(st.floats(0.0, ladder.LARGEST_RATIO), st.floats(2.0**-30, 1.0), st.integers(1, 10**15), st.data())
+@given(st.floats(0.0, confidence.LARGEST_RATIO), st.floats(2.0**-30, 1.0), st.integers(1, 10**15), st.data())
 @settings(max_examples=200)
 def test_rounded_cuts_are_where_the_page_says(ratio: float, width: float, pulls: int, data: st.DataObject) -> None:
     """In exact fractions: the cut as the policy computes it, and the difference that is rounded to it."""
@@ -313,7 +313,7 @@ def test_a_window_that_is_too_narrow_for_its_place_has_no_proof(name: str) -> No
     policy = POLICIES["4 arms, eliminations"]
     rows: Any = policy.resolved()
     protocol = policy.protocol(seed=1)
-    for ratio, proved in ((ladder.LARGEST_RATIO * 0.999, True), (ladder.LARGEST_RATIO * 1.001, False)):
+    for ratio, proved in ((confidence.LARGEST_RATIO * 0.999, True), (confidence.LARGEST_RATIO * 1.001, False)):
         batch = rows["batches"][0]
         low = float.fromhex(batch[name]["low"])
         batch = {**batch, name: {"low": batch[name]["low"], "width": (low / ratio).hex()}}

@@ -59,14 +59,8 @@ Resolve = Annotated[
     str | None, typer.Option("--resolve", metavar="X", hidden=True, help="The name that --power had before.")
 ]
 By = Annotated[str, typer.Option("--by", metavar="X", help="In time: before this share of the horizon is spent.")]
-RateAtMost = Annotated[
-    str | None, typer.Option("--rate-at-most", metavar="X", help="Promise that no arm's mean exceeds this.")
-]
 Baseline = Annotated[
     str | None, typer.Option("--baseline", metavar="X", help="The worse arms' mean in the rehearsals.")
-]
-ControlOption = Annotated[
-    str | None, typer.Option("--control", metavar="ARM", help="The arm that is kept unless another one leads (from 0).")
 ]
 PlanOut = Annotated[
     str | None, typer.Option("--out", metavar="DIR", help="Write plan.json, protocol.toml, and curves over rho there.")
@@ -85,9 +79,9 @@ def plan(
     power: Power = None,
     resolve: Resolve = None,
     by: By = "0.5",
-    rate_at_most: RateAtMost = None,
+    rate_at_most: parameters.RateAtMost = None,
     baseline: Baseline = None,
-    control: ControlOption = None,
+    control: parameters.Control = None,
     actions: parameters.Actions = None,
     action_set: parameters.ActionSetOption = None,
     dimension: parameters.KindDimension = None,

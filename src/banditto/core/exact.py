@@ -151,6 +151,12 @@ def ceiling(value: Decimal) -> int:
     return math.ceil(value)
 
 
+def snapped(value: float) -> float:
+    """The next number of 32 binary digits: the last bits of a logarithm may differ between machines, this does not."""
+    part, exponent = math.frexp(value)
+    return math.ldexp(math.ceil(math.ldexp(part, 32)), exponent - 32)
+
+
 def float_above(value: Decimal) -> float:
     """The smallest float that is at least `value`: an upper bound stays one when it is printed."""
     nearest = float(value)

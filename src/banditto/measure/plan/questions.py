@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 from banditto import policies
 from banditto.core.errors import InvalidArgument
@@ -100,7 +100,7 @@ class Question:
         """Yield the policy for these numbers; of CertifiedLinear both methods, of OneCut some with more power."""
         if self.policy == ONE_CUT:
             for margin in _MARGINS:
-                yield self._cutting(gap, rho, horizon, margin)
+                yield self.made(gap=gap, rho=rho, horizon=horizon, margin=margin)
             return
         first: Any = self.made(gap=gap, rho=rho, horizon=horizon)
         yield first
@@ -108,15 +108,15 @@ class Question:
             with without_warnings():
                 yield replace(first, inner=None, method="lattice" if first.method == "thresholds" else "thresholds")
 
-    def made(self, *, gap: float, rho: float, horizon: int) -> Policy[Any]:
+    def made(self, *, gap: float, rho: float, horizon: int, margin: float = _MARGINS[0]) -> Policy[Any]:
         """Make the policy for these numbers; one that is not replicable is refused."""
-        made = self.other(self.policy, gap=gap, rho=rho, horizon=horizon)
+        made = self.other(self.policy, gap=gap, rho=rho, horizon=horizon, margin=margin)
         if not isinstance(made, Policy):
             raise InvalidArgument("policy", self.policy, "a replicable policy: " + ", ".join(policies.REGISTRY))
         return made
 
-    def other(self, spec: str, *, gap: float, rho: float, horizon: int) -> AnyPolicy:
-        """Make another policy, by its name, for the same problem and these numbers."""
+    def other(self, spec: str, *, gap: float, rho: float, horizon: int, margin: float = _MARGINS[0]) -> AnyPolicy:
+        """Make another policy, by its name, for the same problem and these numbers; `margin` is for OneCut's power."""
         blank = self.blank()
         with without_warnings():  # whether it is long enough is what we are asking
             if spec == AIMED:
@@ -125,7 +125,7 @@ class Question:
                 known = {"arms": len(blank.means), "horizon": horizon, "rho": rho, "rewards": rewards, "sigma": sigma}
                 aimed: Policy[Any] = kind.planned(aim, **known, rate_at_most=self.rate_at_most)
                 return aimed
-            power = self._aimed_power(_MARGINS[0])
+            power = self._aimed_power(margin)
             given = {"gap": gap, "power": power, "rate_at_most": self.rate_at_most, "control": self.control}
             options = {name: value if takes_option(spec, name) else None for name, value in given.items()}
             return build_policy(spec, arms=len(blank.means), horizon=horizon, rho=rho, environment=blank, **options)
@@ -133,20 +133,6 @@ class Question:
     def _aimed_power(self, margin: float) -> float:
         """What OneCut is aimed at; rehearsals must leave little doubt that the promise is kept."""
         return max(0.51, float(f"{self.resolve + margin * (1.0 - self.resolve):.6g}"))
-
-    def _cutting(self, gap: float, rho: float, horizon: int, margin: float) -> Policy[Any]:
-        """Make OneCut, aimed so much above the promise."""
-        blank = self.blank()
-        options = {
-            "gap": gap,
-            "power": self._aimed_power(margin),
-            "rate_at_most": self.rate_at_most,
-            "control": self.control,
-        }
-        arms = len(blank.means)
-        with without_warnings():
-            made: Any = build_policy(ONE_CUT, arms=arms, horizon=horizon, rho=rho, environment=blank, **options)
-        return cast("Policy[Any]", made)
 
     def falls_short(self, policy: Policy[Any]) -> bool:
         """Say whether a policy had too few pulls to be aimed, and knows it: a coin may seem to keep a small promise."""

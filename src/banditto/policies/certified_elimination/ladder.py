@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from banditto.core.errors import InvalidArgument
-from banditto.core.exact import integer, precise, written
+from banditto.core.exact import integer, precise, snapped, written
 from banditto.core.protocol import Plain, fraction, from_fraction
 from banditto.core.schedule import MOST_BATCHES
 from banditto.policies.certified_elimination import ladder_search
@@ -24,7 +24,6 @@ Terms = list[tuple[str, Decimal, str]]
 EXPLORATION_UNIT = 32  # of what remains, so many parts go into the final batch
 _STEPS = 256  # widths are multiples of 1/256 of noise over share
 LINEAR_PRECISION = 2.0**-24  # rounded linear values, for each comparison
-LARGEST_RATIO = 11.0  # of a window's low to its width, up to which comparison_rounding covers rounded cuts
 CHOICE_PRECISION = 2.0**-40  # finite Gumbel noise, logarithms that differ in their last bits; for each arm
 
 
@@ -133,7 +132,7 @@ def _narrowed(cut: Cut, lead: float, ratio: float) -> Cut:
 
 
 def _scaled(cut: Cut, factor: float) -> Cut:
-    return cut if factor == 1.0 else Cut(_snapped(cut.low * factor), _snapped(cut.width * factor))
+    return cut if factor == 1.0 else Cut(snapped(cut.low * factor), snapped(cut.width * factor))
 
 
 def with_first(problem: LadderProblem, shape: ladder_search.LadderShape, first: int) -> Ladder:
@@ -205,7 +204,7 @@ def _calibrated(
 
     def cuts(a: int, steps: int) -> list[Cut]:
         widths = [steps / _STEPS * noise * comparisons / share for noise in noises]
-        return [Cut(_snapped(lead + a / 32.0 * w), _snapped(w)) for lead, w in zip(leads, widths, strict=True)]
+        return [Cut(snapped(lead + a / 32.0 * w), snapped(w)) for lead, w in zip(leads, widths, strict=True)]
 
     def enough(a: int, steps: int) -> bool:
         made = cuts(a, steps)
@@ -225,12 +224,6 @@ def _calibrated(
             steps += steps // 16
         found = [cuts(offset, steps)]
     return min(found, key=lambda made: made[0].low + made[0].width)
-
-
-def _snapped(value: float) -> float:
-    """The next number of 32 binary digits: the last bits of a logarithm may differ between machines, this does not."""
-    fraction_part, exponent = math.frexp(value)
-    return math.ldexp(math.ceil(math.ldexp(fraction_part, 32)), exponent - 32)
 
 
 def _windows(problem: LadderProblem, pulls: list[int], cuts: list[Cut]) -> list[Window]:
@@ -270,7 +263,7 @@ def proved(problem: LadderProblem, ladder: Ladder) -> bool:
     """
     number = len(ladder.batches)
     lowest = math.inf
-    largest = LARGEST_RATIO if problem.linear is None else math.inf
+    largest = confidence.LARGEST_RATIO if problem.linear is None else math.inf
     for pulls, commit, eliminate in ladder.batches:
         lead = confidence.wrong_lead(problem.arms, number, problem.horizon, problem.rewards.sigma, pulls)
         if commit.low < lead or commit.low > lowest or (eliminate is not None and eliminate.low < lead):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from decimal import Decimal
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -25,7 +26,6 @@ Terms = list[tuple[str, Decimal, str]]
 
 PIECES = 16  # the window's cut is uniform within each of so many pieces, which are equally probable
 MOST_COMMITS = 4
-_LARGEST_RATIO = 11.0  # of an early cut's low to its width, up to which comparison_rounding covers rounded cuts
 
 
 class CutProblem(NamedTuple):
@@ -117,6 +117,7 @@ def turn(rewards: Rewards, pulls: int) -> float:
     return math.sqrt(math.pi * rewards.deviation**2 / pulls)
 
 
+@lru_cache(maxsize=64)
 def harmonic(arms: int) -> float:
     """h = 1/3 + ... + 1/K: what arms beyond the top two weigh, by their ranks."""
     return math.fsum(1.0 / rank for rank in range(3, arms + 1))
@@ -133,8 +134,9 @@ def changes(arms: int, width: float, knots: FloatArray, control: bool) -> FloatA
         return np.asarray(1.0 + width * densities.max(axis=-1) * (1.0 + harmonic(arms)))
     beyond = 1.0 - np.arange(PIECES) / PIECES  # Q at the lower end of each piece, where it is largest
     ranks = np.arange(3, arms + 1)
-    steepness = width * np.multiply.outer(densities, ranks - 1.0)  # (candidate, piece, rank)
-    worst = (beyond[:, np.newaxis] + steepness).max(axis=-2)
+    worst = np.zeros((len(densities), len(ranks)))  # (candidate, rank)
+    for piece in range(PIECES):  # one at a time, because all of them times a thousand ranks leave the cache
+        np.maximum(worst, beyond[piece] + width * (densities[:, piece, np.newaxis] * (ranks - 1.0)), out=worst)
     return np.asarray(0.5 + (worst / (ranks * (ranks - 1.0))).sum(axis=-1))
 
 
@@ -188,7 +190,7 @@ def proved(schedule: CutSchedule) -> bool:
     """Whether the window begins where the cut ends, so that the top two are in it, and early cuts can be rounded."""
     if schedule.knots and schedule.knots[0] < schedule.width:
         return False
-    return all(commit.low <= _LARGEST_RATIO * commit.width for commit in schedule.early)
+    return all(commit.low <= confidence.LARGEST_RATIO * commit.width for commit in schedule.early)
 
 
 def terms(problem: CutProblem, schedule: CutSchedule) -> Terms:

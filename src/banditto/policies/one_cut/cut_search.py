@@ -10,6 +10,7 @@ import numpy as np
 
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
+from banditto.core.exact import snapped
 from banditto.core.horizons import LONGEST_HORIZON
 from banditto.policies.certified_elimination.ladder_search import WindowShape
 from banditto.policies.certified_elimination.named_gap import commit_probability
@@ -160,7 +161,7 @@ def _knots(problem: CutProblem, pulls: int, width: float) -> FloatArray:
     steps = np.arange(PIECES + 1) / PIECES
     with np.errstate(divide="ignore", invalid="ignore"):
         curved = np.where(slopes > 0.0, np.log1p(steps * np.expm1(slopes)) / slopes, steps)
-    edges = snapped_all(width + (far - width) * curved)
+    edges = _all_snapped(width + (far - width) * curved)
     edges[:, 0] = width  # which has no more digits
     return edges
 
@@ -202,7 +203,7 @@ def _commit(problem: CutProblem, pulls: int, later: tuple[EarlyCommit, ...], las
     low = max(last.width, 4.0 * step)  # worse arms hardly ever lead by so much
     widest = problem.rewards.widest_gap if problem.rewards.kind == "bounded" else math.inf
     for _ in range(_FARTHEST):
-        if low + width >= widest or low > 11.0 * width:
+        if low + width >= widest or low > confidence.LARGEST_RATIO * width:
             return None
         commit = EarlyCommit(pulls, snapped(low), width)
         if cut_constants.with_commits(problem, (commit, *later), last.pulls, last.width, last.bound) <= room:
@@ -227,13 +228,7 @@ def _until(problem: CutProblem, early: tuple[EarlyCommit, ...], last: Found) -> 
     return total / len(leads)
 
 
-def snapped(value: float) -> float:
-    """The next number of 32 binary digits: the last bits of a logarithm may differ between machines, this does not."""
-    part, exponent = math.frexp(value)
-    return math.ldexp(math.ceil(math.ldexp(part, 32)), exponent - 32)
-
-
-def snapped_all(values: FloatArray) -> FloatArray:
+def _all_snapped(values: FloatArray) -> FloatArray:
     """`snapped` of each entry."""
     parts, exponents = np.frexp(values)
     return np.asarray(np.ldexp(np.ceil(np.ldexp(parts, 32)), exponents - 32))

@@ -81,6 +81,9 @@ def undecided_batches(widths: Sequence[Decimal], blowup: int, reach: float) -> i
         return max((sum(low <= gap <= high for low, high in windows) for gap, _ in windows), default=0)
 
 
+LARGEST_RATIO = 11.0  # of a window's low to its width, up to which `comparison_rounding` covers rounded cuts
+
+
 def comparison_rounding(reach: float, width: Decimal) -> Decimal:
     """2^-47 + 2^-48 R/U: what finite coins, rounded cuts and rounded totals add to one comparison (Lemma 4)."""
     with precise():
