@@ -114,7 +114,7 @@ def plan(
         with spinner("plan", quiet) as tell, told_of_interrupts("plan"):
             found = planning.plan(
                 arms=len(world.means) or None,
-                gap=None if gap is None else real(gap, "gap"),
+                gap=typed("gap", gap),
                 rho=typed("rho", rho),
                 horizon=typed("horizon", horizon),
                 regret=None if regret is None else real(regret, "regret"),

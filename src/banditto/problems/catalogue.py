@@ -32,7 +32,7 @@ def _power(value: Any, name: str) -> float:
 # What only some policies take, and how its value is read from text or a number; the registry says which policy takes
 # it. What is allowed beyond that depends on the problem, and the policy says it.
 OPTIONS: dict[str, Callable[[Any, str], Any]] = {
-    "gap": lambda value, name: real(value, name, "a number above 0"),
+    "gap": lambda value, name: real(value, name, "a number above 0, such as 0.01"),
     "power": _power,
     "control": lambda value, name: integer(value, name, 0, MOST_ARMS - 1),
     "rate_at_most": open_unit,
