@@ -21,7 +21,7 @@ from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import InvalidArgument, ShortHorizonWarning
 from banditto.core.rewards import Rewards, rated_sigma
 from banditto.policies.one_cut import cut_constants
-from banditto.policies.one_cut.cut_constants import PIECES
+from banditto.policies.one_cut.choice import PIECES, CutChoice
 from banditto.policies.shared import confidence
 from banditto.testing import POLICY_CHECKS, assert_rate_at_most
 from banditto.testing.policy_contract import Check
@@ -363,6 +363,7 @@ def test_theorem_1_on_normal_rewards() -> None:
         )
         pulls, width, knots = policy.schedule.pulls, policy.schedule.width, policy.schedule.knots
         only_last = replace(policy, schedule=policy.schedule._replace(early=()))
+        choice = CutChoice(arms, width, knots, policy.control)
         bound = only_last.guarantee().total
         scale = policy.sigma / math.sqrt(pulls)
         for _ in range(30):
@@ -373,5 +374,5 @@ def test_theorem_1_on_normal_rewards() -> None:
             sides = []
             for _ in range(2):
                 means = -places + deviations * generator.normal(size=(40_000, arms))
-                sides.append(np.argmax(only_last._choice(pulls * means, Coins(7, 0, 40_000), 1), axis=1))
+                sides.append(np.argmax(choice.chosen(pulls * means, pulls, Coins(7, 0, 40_000), 1), axis=1))
             assert_rate_at_most(int((sides[0] != sides[1]).sum()), 40_000, bound, 1e-8)

@@ -23,7 +23,7 @@ from banditto.engine.backend import HOST, Machine, machine_of
 from banditto.engine.block_sizes import pairs_per_block
 from banditto.engine.pair_counts import PairCounts, gaps, pseudo_regret
 from banditto.engine.player import Batch, Followed, Run, Unit, Watched
-from banditto.policies.policy import BatchedPolicy
+from banditto.policies.policy import BatchedPolicy, own_level
 from banditto.problems.environment import Environment
 
 MOST_PAIRS_OF_A_CURVE = 1000  # of one block, which is simulated whole anyway
@@ -80,6 +80,11 @@ class Execution:
         return plan
 
     @property
+    def horizon(self) -> int:
+        """The pulls of one execution."""
+        return self._policy.horizon
+
+    @property
     def regret(self) -> FloatArray:
         """What each replicate has lost so far; shape (R,)."""
         return pseudo_regret(self.pulls, self._environment.means)
@@ -109,11 +114,13 @@ class _Tally:
         self._rows: IntArray | None = None  # those still in play; None for all
         self._together = xp.ones(size, dtype=xp.bool)  # those of them that have not differed
 
-    def compare(self, batch: int, one: IntArray, two: IntArray, pulls: IntArray) -> None:
-        """Note which pairs differ for the first time; `pulls` are the first side's, this batch included."""
+    def compare(self, batch: int, plans: tuple[IntArray, IntArray], sides: tuple[Execution, Execution]) -> None:
+        """Note which pairs differ for the first time, in the plans that both sides have just played."""
+        one, two = plans
         apart = one != two
         if not bool(self._xp.any(apart)):
             return
+        pulls = sides[0].pulls  # this batch included
         found = self._xp.nonzero(self._xp.any(apart, axis=1) & self._together)[0]
         self._together[found] = False
         rows = found if self._rows is None else self._rows[found]
@@ -135,10 +142,60 @@ class _Tally:
         live = self._xp.nonzero((first < horizon) | (second < horizon))[0]
         if 0 < len(live) <= (1.0 - _WORTH_MOVING) * len(first):
             self.settle(sides, means)
-            self._rows = live if self._rows is None else self._rows[live]
-            self._together = self._together[live]
+            self._keep(live)
             for side in sides:
                 side.keep(live)
+
+    def _keep(self, live: IntArray) -> None:
+        self._rows = live if self._rows is None else self._rows[live]
+        self._together = self._together[live]
+
+
+class _WinnerTally(_Tally):
+    """The same for pairs that are compared by the winners that their sides name, whenever they name them."""
+
+    def __init__(self, xp: Any, size: int, horizon: int) -> None:
+        super().__init__(xp, size)
+        self._horizon = horizon
+        self._winners: list[IntArray] = [xp.zeros(size, dtype=xp.int64) for _ in range(2)]  # counted from 1; 0: none
+
+    def compare(self, batch: int, plans: tuple[IntArray, IntArray], sides: tuple[Execution, Execution]) -> None:
+        """Note the winners that were named just now, and which pairs have two that differ."""
+        xp = self._xp
+        named = False
+        for number, (plan, side) in enumerate(zip(plans, sides, strict=True)):
+            found = named_winners(plan, side.spent, self._horizon)
+            if found is not None:
+                self._winners[number] += found  # 0 before, and 0 ever after
+                named = True
+        if not named:
+            return
+        one, two = self._winners
+        found = xp.nonzero((one != two) & (one > 0) & (two > 0) & self._together)[0]
+        self._together[found] = False
+        rows = found if self._rows is None else self._rows[found]
+        self.diverged[rows] = batch
+        # the pull after which both winners are known; what is left for the first one is not counted
+        spent = [
+            side.pulls[found].sum(axis=1) - plan[found].sum(axis=1) for plan, side in zip(plans, sides, strict=True)
+        ]
+        self.numbers[rows] = xp.minimum(*spent) + 1
+
+    def _keep(self, live: IntArray) -> None:
+        super()._keep(live)
+        self._winners = [winners[live] for winners in self._winners]
+
+
+def named_winners(plan: IntArray, spent: IntArray | None, horizon: int) -> IntArray | None:
+    """Return the arms, from 1, that got all that was left in this batch, 0 for none; None if that is so for all."""
+    xp = namespace(plan)
+    if spent is None:
+        return None
+    ended = (spent == horizon) & (xp.max(plan, axis=1) > 0)
+    if not bool(xp.any(ended)):
+        return None
+    winners: IntArray = xp.where(ended, xp.argmax(plan, axis=1) + 1, xp.asarray(0))
+    return winners
 
 
 def _common_pulls(plan: IntArray, other: IntArray) -> IntArray:
@@ -184,14 +241,15 @@ class BatchedPlayer:
         sides = first, second = self.executions(start // self.block_size)
         means, horizon = self.run.environment.means, self.policy.horizon
         xp = namespace(first.pulls)
-        tally = _Tally(xp, first.pulls.shape[0])
+        size = first.pulls.shape[0]
+        tally = _WinnerTally(xp, size, horizon) if own_level(self.policy) == "winner" else _Tally(xp, size)
         for batch in count(1):
             plan, other = first.advance(), second.advance()
             if plan is None and other is None:
                 break
             # a side that is done pulls nothing
             one, two = (xp.zeros_like(first.pulls) if p is None else p for p in (plan, other))
-            tally.compare(batch, one, two, first.pulls)
+            tally.compare(batch, (one, two), sides)
             tally.move_out(sides, horizon, means)
         tally.settle(sides, means)
         return PairCounts.of(tally.diverged, tally.numbers, tally.regrets, keep)
@@ -215,11 +273,25 @@ class BatchedPlayer:
         """Count how many of the `size` pairs of a group differ."""
         coins = Coins(self.run.seed, group * size, size)
         one, two = (self.follow(coins, Noise(self.run.noise_seed, side, group)) for side in (0, 1))
+        if own_level(self.policy) == "winner":
+            return int((pulls_to_winner(one)[0] != pulls_to_winner(two)[0]).sum())
         apart = np.zeros(size, dtype=np.bool_)
         # a side that is done before the other has pulled more in some batch, where that was seen
         while (plan := one.advance()) is not None and (other := two.advance()) is not None and not apart.all():
             apart |= np.any(plan != other, axis=1)
         return int(apart.sum())
+
+
+def pulls_to_winner(execution: Execution) -> tuple[IntArray, IntArray]:
+    """Play to the end, and return the arm that each replicate names, from 1, and the pulls of all arms until then."""
+    size = execution.pulls.shape[0]
+    winners, pulls = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    while (plan := execution.advance()) is not None:
+        found = named_winners(plan, execution.spent, execution.horizon)
+        if found is not None:
+            winners += found
+            pulls += np.where(found > 0, execution.horizon - plan.sum(axis=1), 0)
+    return winners, pulls
 
 
 def regrets_of(sides: Sequence[Followed], pairs: int, pulls: IntArray) -> FloatArray:

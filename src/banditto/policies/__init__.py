@@ -9,6 +9,7 @@ from banditto.core.registry import Entry
 if TYPE_CHECKING:
     from banditto.policies.certified_elimination.certified_elimination import CertifiedElimination
     from banditto.policies.certified_linear.certified_linear import CertifiedLinear
+    from banditto.policies.early_cut.early_cut import EarlyCut
     from banditto.policies.explore_then_commit import ExploreThenCommit
     from banditto.policies.least_squares_rounding.least_squares_rounding import LeastSquaresRounding
     from banditto.policies.linear_threshold.linear_threshold import LinearThreshold
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CertifiedElimination",
     "CertifiedLinear",
+    "EarlyCut",
     "ExploreThenCommit",
     "LeastSquaresRounding",
     "LinearThreshold",
@@ -41,6 +43,14 @@ REGISTRY = {
         module="banditto.policies.one_cut.one_cut",
         class_name="OneCut",
         summary="one batch and one shared cut, the smallest experiment for --gap, the smallest lead that matters",
+        source="banditto",
+        options=("gap",),
+        optional=("power", "control", "rate_at_most"),
+    ),
+    "early-cut": Entry(
+        module="banditto.policies.early_cut.early_cut",
+        class_name="EarlyCut",
+        summary="the same winner as early as the data allow, for --gap; its pulls may differ",
         source="banditto",
         options=("gap",),
         optional=("power", "control", "rate_at_most"),

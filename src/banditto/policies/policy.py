@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
+from typing import Annotated, Any, Literal, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 from typing_extensions import TypedDict
@@ -25,6 +25,7 @@ from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import float_above, precise, real, written
+from banditto.core.json_types import Keywords
 from banditto.core.protocol import Plain
 from banditto.core.protocol import Protocol as WrittenProtocol
 from banditto.core.rewards import Rewards
@@ -35,6 +36,12 @@ from banditto.core.text import html_table, short, text_table
 Record = tuple[IntArray, FloatArray, FloatArray, FloatArray, FloatArray]
 Kernel = Callable[[Record, int, FloatArray, np.uint64], int]
 S = TypeVar("S")
+# What two executions have in common with probability 1 - rho: every pull (Definition 1), or the winner that they name.
+Level = Literal["sequence", "winner"]
+LevelContent = Annotated[
+    Level,
+    Keywords(description="what two executions have in common: sequence, every pull; winner, the arm that they name"),
+]
 
 
 class Term(NamedTuple):
@@ -60,6 +67,7 @@ class GuaranteeContent(TypedDict):
     total: float
     rho: float
     holds: bool
+    level: LevelContent
     promised_gap: float | None
     note: str
 
@@ -73,7 +81,7 @@ class DescriptionContent(TypedDict):
 
 @dataclass(frozen=True)
 class Guarantee:
-    """A bound on the probability that two executions differ (Definition 1), term by term.
+    """A bound on the probability that two executions differ, term by term: in a pull (Definition 1), or in the winner.
 
     With a `promised_gap` it holds only where one arm is better than all others by at least that; `on` checks it.
 
@@ -84,6 +92,7 @@ class Guarantee:
         holds: Whether the proof's total is at most rho, compared in exact arithmetic before rounding.
         note: What a reader should know beyond the terms; empty by default.
         promised_gap: The lead of the best arm that the proof assumes. Default None: it assumes nothing.
+        level: "sequence", the default, if it is about every pull; "winner" if it is about the arm that is named.
 
     Examples:
         >>> from banditto import RandomThreshold
@@ -103,6 +112,7 @@ class Guarantee:
     holds: bool
     note: str = ""
     promised_gap: float | None = None
+    level: Level = "sequence"
 
     @classmethod
     def of(
@@ -111,6 +121,7 @@ class Guarantee:
         rho: float,
         note: str = "",
         promised_gap: float | None = None,
+        level: Level = "sequence",
     ) -> Self:
         """Add exact terms up, round each and the total upwards, and return the guarantee."""
         with precise():
@@ -119,7 +130,7 @@ class Guarantee:
         rounded = tuple(Term(name, float_above(value), statement) for name, value, statement in terms)
         # a decimal rho may lie above its own float: a total that is at most rho is not printed as more
         printed = min(float_above(total), rho) if holds else float_above(total)
-        return cls(rounded, printed, rho, holds, note, promised_gap)
+        return cls(rounded, printed, rho, holds, note, promised_gap, level)
 
     def on(self, means: Sequence[float]) -> Guarantee:
         """Return what is proved for arms with these means: the same, or nothing if they break the promise."""
@@ -134,12 +145,15 @@ class Guarantee:
             if best - second >= written(self.promised_gap) - rounding:
                 return self
         statement = f"the best arm leads by {best - second:.6g}, promised were {self.promised_gap:g}"
-        return Guarantee.of([("promise broken", Decimal(1), statement)], self.rho, self.note, self.promised_gap)
+        return Guarantee.of(
+            [("promise broken", Decimal(1), statement)], self.rho, self.note, self.promised_gap, self.level
+        )
 
     def _rows(self) -> list[tuple[str, str, str]]:
         rows = [(term.name, short(term.value), term.statement) for term in self.terms]
         relation = "<=" if self.holds else ">"
-        return [*rows, ("total", short(self.total), f"{relation} rho = {self.rho:g}")]
+        about = ", for the same winner" if self.level == "winner" else ""
+        return [*rows, ("total", short(self.total), f"{relation} rho = {self.rho:g}{about}")]
 
     def table(self) -> str:
         """Return the terms, the total and the note as plain text."""
@@ -156,6 +170,7 @@ class Guarantee:
             "total": self.total,
             "rho": self.rho,
             "holds": self.holds,
+            "level": self.level,
             "promised_gap": self.promised_gap,
             "note": self.note,
         }
@@ -300,3 +315,9 @@ def own_rho(policy: AnyPolicy) -> float | None:
 def own_guarantee(policy: AnyPolicy) -> Guarantee | None:
     """Return what is proved of a policy; None for a baseline, of which nothing is."""
     return policy.guarantee() if isinstance(policy, Policy) else None
+
+
+def own_level(policy: AnyPolicy) -> Level:
+    """Return what two executions of a policy are compared by: "winner" if it says so, else "sequence"."""
+    level: Level = getattr(policy, "level", "sequence")
+    return level

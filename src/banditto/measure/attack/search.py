@@ -229,7 +229,8 @@ def windows_of(policy: Any, widest: float) -> list[UndecidedWindow]:
         found += [window for edges in _EDGES if (window := _between(number, row, edges)) is not None]
         if _number(row.get("eps")):  # an estimate within eps: 2 eps decide, give or take one
             found.append(UndecidedWindow(number, float(row["eps"]), 3.0 * float(row["eps"])))
-    return [window for window in found if window.low < widest]
+    last = {(window.low, window.high): window for window in found}  # looks may share one cut
+    return [window for window in last.values() if window.low < widest]
 
 
 def guarded_of(policy: Any) -> list[Guarded]:
@@ -238,7 +239,8 @@ def guarded_of(policy: Any) -> list[Guarded]:
         return []
     rows = enumerate(policy.describe().to_dict()["batches"], 1)
     found = [(_between(number, row, _CUT), _between(number, row, _WINDOW)) for number, row in rows]
-    return [Guarded(cut, window) for cut, window in found if cut is not None and window is not None]
+    both = [Guarded(cut, window) for cut, window in found if cut is not None and window is not None]
+    return list({(cut.low, cut.high, window.low, window.high): Guarded(cut, window) for cut, window in both}.values())
 
 
 def _between(batch: int, row: dict[str, Any], edges: tuple[str, str]) -> UndecidedWindow | None:

@@ -20,16 +20,16 @@ from banditto.core.exact import integer, precise
 from banditto.core.protocol import Plain, fraction, from_fraction
 from banditto.core.rewards import Rewards
 from banditto.policies.certified_elimination.overlap import SAFETY, Window, worst_sum
+from banditto.policies.one_cut.choice import PIECES
 from banditto.policies.shared import confidence
 
 Terms = list[tuple[str, Decimal, str]]
 
-PIECES = 16  # the window's cut is uniform within each of so many pieces, which are equally probable
 MOST_COMMITS = 4
 
 
 class CutProblem(NamedTuple):
-    """What constants are chosen for; `control` says that there is one."""
+    """What constants are chosen for; `control` says that there is one, `guard` how much further the window reaches."""
 
     arms: int
     horizon: int
@@ -37,6 +37,7 @@ class CutProblem(NamedTuple):
     rewards: Rewards
     gap: float
     control: bool
+    guard: float = 1.0
 
 
 class EarlyCommit(NamedTuple):

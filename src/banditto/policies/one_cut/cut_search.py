@@ -15,7 +15,8 @@ from banditto.core.horizons import LONGEST_HORIZON
 from banditto.policies.certified_elimination.ladder_search import WindowShape
 from banditto.policies.certified_elimination.named_gap import commit_probability
 from banditto.policies.one_cut import cut_constants
-from banditto.policies.one_cut.cut_constants import PIECES, CutProblem, CutSchedule, EarlyCommit
+from banditto.policies.one_cut.choice import PIECES
+from banditto.policies.one_cut.cut_constants import CutProblem, CutSchedule, EarlyCommit
 from banditto.policies.shared import confidence
 
 _TAILS = 9e-4  # of rho, for the tails of early commits
@@ -52,7 +53,8 @@ def stray(problem: CutProblem, pulls: int) -> float:
 def kept_out(problem: CutProblem) -> float:
     """How far behind an arm should be, so that it is played after the last batch with probability 1% at most."""
     gap = problem.gap
-    return max(min(_GUARD * problem.rewards.deviation, _GAPS_BEHIND * gap), _FEWEST_GAPS * gap)
+    furthest = problem.guard * min(_GUARD * problem.rewards.deviation, _GAPS_BEHIND * gap)
+    return max(furthest, _FEWEST_GAPS * gap)
 
 
 def resolve(problem: CutProblem, power: float | None) -> tuple[CutSchedule, bool]:

@@ -17,7 +17,7 @@ from decimal import Decimal
 from typing import Any, ClassVar
 
 from banditto.chance.coins import Coins
-from banditto.core.arrays import BoolArray, FloatArray, IntArray, counted, namespace, within
+from banditto.core.arrays import FloatArray, IntArray, counted, namespace, within
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, real, written
 from banditto.core.horizons import LONGEST_HORIZON
@@ -25,7 +25,8 @@ from banditto.core.protocol import Plain, Protocol
 from banditto.core.rewards import Rewards
 from banditto.core.text import significant
 from banditto.policies.one_cut import cut_constants, cut_search
-from banditto.policies.one_cut.cut_constants import PIECES, CutProblem, CutSchedule
+from banditto.policies.one_cut.choice import CutChoice
+from banditto.policies.one_cut.cut_constants import CutProblem, CutSchedule
 from banditto.policies.policy import Description, Guarantee
 from banditto.policies.shared import elimination
 from banditto.policies.shared.elimination import Race
@@ -136,37 +137,9 @@ class OneCut(Replicable):
             near = within(totals, cut)
             stays = near | (counted(near) > 1)
         else:
-            stays = self._choice(totals, coins, batch)
+            choice = CutChoice(self.arms, self.schedule.width, self.schedule.knots, self.control)
+            stays = choice.chosen(totals, self.schedule.pulls, coins, batch)
         return elimination.after(state, totals, stays, self._pulls_in(batch), self._pulls_in(batch + 1))
-
-    def _choice(self, totals: FloatArray, coins: Coins, batch: int) -> BoolArray:
-        """The leader where it leads by more than the cut, else the first in the ranking within the window; one-hot."""
-        xp = namespace(totals)
-        pulls, width = self.schedule.pulls, self.schedule.width
-        near = within(totals, xp.asarray(coins.uniform("cut", batch)) * (pulls * width))  # (R, K)
-        inside = near
-        if self.schedule.knots:
-            inside = within(totals, pulls * self._window(coins, batch, xp))
-        tosses = [xp.asarray(coins.uniform("ranking", batch, arm)) for arm in range(self.arms)]
-        ranks = xp.concat(tosses, axis=1)  # (R, K), shared; the largest comes first
-        if not self.schedule.knots:
-            inside = xp.ones_like(near)  # two arms: if neither leads, both are within the window
-        if self.control is not None:
-            ranks = xp.where(xp.arange(self.arms)[None, :] == self.control, xp.asarray(2.0), ranks)
-        ranks = xp.where(inside, ranks, xp.asarray(-1.0))
-        default = xp.arange(self.arms)[None, :] == xp.argmax(ranks, axis=-1, keepdims=True)
-        chosen: BoolArray = xp.where(counted(near) > 1, default, near)
-        return chosen
-
-    def _window(self, coins: Coins, batch: int, xp: Any) -> Any:
-        """The window's cut c2 of each replicate, (R, 1): uniform within one of 16 equally probable pieces."""
-        toss = xp.asarray(coins.uniform("window", batch)) * PIECES
-        piece = xp.clip(xp.floor(toss), 0.0, PIECES - 1.0)
-        edges = xp.asarray(self.schedule.knots)
-        index = xp.reshape(xp.astype(piece, xp.int64), (-1,))
-        low = xp.reshape(xp.take(edges, index), (-1, 1))
-        high = xp.reshape(xp.take(edges, index + 1), (-1, 1))
-        return low + (toss - piece) * (high - low)
 
     def _pulls_in(self, batch: int) -> int:
         early = self.schedule.early

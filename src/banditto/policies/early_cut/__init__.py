@@ -1,0 +1,1 @@
+"""EarlyCut: the same winner as early as the data allow."""
