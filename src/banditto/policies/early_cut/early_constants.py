@@ -234,7 +234,8 @@ def line_excess(rewards: Rewards, cap: int, tail: Tail) -> float:
     """What early looks add to E|D - D'| for two arms (Theorem 1): less for Gaussian rewards, whose tails are equal."""
     parts = list(zip(tail.rates, tail.weights, strict=True))
     if rewards.kind == "gaussian":
-        return 4.0 * math.fsum(weight / rate * laplace(rewards, cap, rate) for rate, weight in parts)
+        noisy = 4.0 * math.fsum(weight / rate * laplace(rewards, cap, rate) for rate, weight in parts)
+        return max(noisy, 4.0 * tail.mean - confidence.line_noise(rewards, cap))  # with all noise, and without any
     one = math.fsum(weight / rate * laplace(rewards, cap, rate) for rate, weight in parts)
     both = 0.0
     for rate, weight in parts:
