@@ -25,6 +25,7 @@ from banditto.measure.comparison import ComparisonContent
 from banditto.measure.plan.trial_plan import PlanContent
 from banditto.measure.replay import ReplayContent
 from banditto.paper.running import ReproductionContent
+from banditto.policies.policy import Level
 from banditto.report.self_test import DiagnosisContent
 
 
@@ -78,6 +79,7 @@ class ListedPolicy(TypedDict):
     name: str
     kind: Literal["replicable", "baseline"]
     constants: list[str]
+    level: Annotated[Level | None, Keywords(description="what two executions have in common; null for a baseline")]
     needs: Annotated[list[str], Keywords(description="options without which it cannot be had, such as gap")]
     takes: Annotated[list[str], Keywords(description="options that it can do without")]
     source: str
@@ -237,8 +239,8 @@ class ExportDocument(ExportContent, LiveOrigin):
 
 # the file in `schemas/`, and the types that it reads: of every version, the oldest first
 DOCUMENTS: dict[str, tuple[Any, ...]] = {
-    "attack": (AttackDocument,),
-    "calibration": (CalibrationDocument,),
+    "attack": (earlier.FirstAttackDocument, AttackDocument),
+    "calibration": (earlier.FirstCalibrationDocument, CalibrationDocument),
     "certificate": (earlier.FirstCertificateDocument, CertificateDocument),
     "changed": (ChangedDocument,),
     "comparison": (earlier.FirstComparisonDocument, ComparisonDocument),

@@ -1,7 +1,7 @@
 """Types of documents as earlier versions of their schemas have them: what users kept is read for ever.
 
 Nothing is written by these types, and nothing in them changes: `tools/schema_versions.json` pins every one, down to the
-order of its keys and the names of `EntrantContent` and `PolicyContent`.
+order of its keys and the names of those whose names end with `Content`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,24 @@ from banditto.core.json_types import (
 )
 from banditto.core.provenance import Origin, Provenance, Warned
 from banditto.live.answers import TicketCounts
+from banditto.measure.attack.attacking import WorstContent
 from banditto.measure.certificate import IntervalKind, RegretContent
-from banditto.measure.replay import ReplayContent
-from banditto.policies.policy import GuaranteeContent
+from banditto.measure.replay import DryContent, StretchContent
+from banditto.policies.policy import TermContent
+from banditto.policies.shared.replicable import CALIBRATED
 from banditto.problems.environment import EnvironmentContent, LoggedContent
+from banditto.problems.reward_log import LogContent
+
+
+class GuaranteeContent(TypedDict):
+    """A `Guarantee` as plain data."""
+
+    terms: list[TermContent]
+    total: float
+    rho: float
+    holds: bool
+    promised_gap: float | None
+    note: str
 
 
 class FirstMeasured(TypedDict):
@@ -145,6 +159,29 @@ class FirstPlanDocument(FirstPlan, Provenance):
     """What `banditto plan --json` printed."""
 
 
+_PerArm = Annotated[list[Natural], Keywords(minItems=2)]
+
+
+class ReplayContent(TypedDict):
+    """A `Replay` as plain data."""
+
+    policy: str
+    log: LogContent
+    horizon: Horizon
+    seed: Natural
+    finished: Annotated[bool, Keywords(description="whether every pull up to the horizon was decided")]
+    decided: Positive
+    pulls: _PerArm
+    read: _PerArm
+    averages: Annotated[
+        list[float | None], Keywords(minItems=2, description="of the rows that were read, as they were logged")
+    ]
+    unit: Literal["batch", "round"]
+    batches: list[StretchContent]
+    dry: Annotated[list[DryContent], Keywords(description="arms that had too few rows, where the run was cut off")]
+    digest: Digest
+
+
 class FirstReplayDocument(Warned, Provenance):
     """What `banditto replay --json` printed."""
 
@@ -152,6 +189,66 @@ class FirstReplayDocument(Warned, Provenance):
     labs: Annotated[list[ReplayContent], Keywords(minItems=1, maxItems=2)]
     compared: Annotated[int | None, Keywords(description="pulls that both labs decided")]
     parted: Annotated[int | None, Keywords(description="the first of them that differs, from 1")]
+
+
+class FirstAttack(TypedDict):
+    """An attack, beside what every document says."""
+
+    schema_version: Literal[1]
+    policy: str
+    constants: str | None
+    arms: Annotated[int, Keywords(minimum=0, description="0 for an infinite action set")]
+    horizon: Horizon
+    rho: InsideUnit
+    bound: Annotated[float | None, Keywords(description="on P(two executions differ), proved; null without a proof")]
+    seed: Natural
+    confidence: InsideUnit
+    pairs_budget: Annotated[int, Keywords(minimum=1000)]
+    instances_tried: Positive
+    pairs_searched: Annotated[
+        int,
+        Keywords(minimum=1, description="pairs that chose the worst instance; what is reported of it has others"),
+    ]
+    worst: WorstContent
+    verdict: Literal["PASS", "FAIL"]
+    interrupted: bool
+    digest: Digest
+
+
+class FirstAttackDocument(FirstAttack, Warned, Provenance):
+    """What `banditto attack --json` printed."""
+
+
+class FirstCalibration(TypedDict):
+    """A calibration, beside what every document says."""
+
+    schema_version: Literal[1]
+    policy: str
+    constants: Annotated[str, Keywords(const=CALIBRATED)]
+    arms: Annotated[int, Keywords(minimum=0, description="0 for an infinite action set")]
+    horizon: Horizon
+    rho: InsideUnit
+    nominal_rho: Annotated[
+        float,
+        Keywords(exclusiveMinimum=0, exclusiveMaximum=1, description="the constants are those certified for this rho"),
+    ]
+    bound: Annotated[None, Keywords(description="nothing is certified")]
+    proved: Annotated[float, Keywords(description="what the proof gives for these constants: more than rho")]
+    attacks: Positive
+    instances_tried: Positive
+    pairs_tried: Positive
+    worst: WorstContent
+    regret_factor: Annotated[
+        float,
+        Keywords(exclusiveMinimum=0, description="certified regret divided by calibrated regret, on regret_means"),
+    ]
+    regret_means: list[float]
+    seed: Natural
+    digest: Digest
+
+
+class FirstCalibrationDocument(FirstCalibration, Warned, Provenance):
+    """What `banditto calibrate --json` printed."""
 
 
 class FirstRegistered(TypedDict):

@@ -24,6 +24,7 @@ def policies(as_json: parameters.Json = False) -> int:
             "name": name,
             "kind": kind,
             "constants": list(entry.constants),
+            "level": None if kind == "baseline" else "winner" if entry.by_winner else "sequence",
             "needs": list(entry.options),
             "takes": list(entry.optional),
             "source": entry.source,
@@ -35,9 +36,10 @@ def policies(as_json: parameters.Json = False) -> int:
         content: PoliciesDocument = {"schema_version": SCHEMA_VERSION, "policies": rows, **provenance()}
         print_json(content)
     else:
-        header = ("policy", "kind", "constants", "options", "source", "what it does")
+        header = ("policy", "kind", "same", "constants", "options", "source", "what it does")
         lines = [
-            (r["name"], r["kind"], ", ".join(r["constants"]), _options(r), r["source"], r["summary"]) for r in rows
+            (r["name"], r["kind"], r["level"] or "-", ", ".join(r["constants"]), _options(r), r["source"], r["summary"])
+            for r in rows
         ]
         sys.stdout.write(text_table(header, lines) + "\n")
     return EXIT_OK

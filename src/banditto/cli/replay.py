@@ -44,8 +44,8 @@ def replay(
 ) -> int:
     """Follow one policy through the rows of a log: no row is used twice, and nothing is simulated but for a warning.
 
-    Exit code 0 when every pull up to the horizon is decided, and with --split the same in both labs; 3 when the log
-    runs dry before that, or the labs part.
+    Exit code 0 when every pull up to the horizon is decided, or a winner is named, and with --split the same in both
+    labs; 3 when the log runs dry before that, or the labs part.
     """
     from banditto.measure.random_play import (  # numerical libraries are loaded for work alone
         coin_warning,
@@ -103,6 +103,9 @@ def replay(
         if parting is not None:
             same = f"The same arms in all {parting.compared:,} pulls that both labs decided."
             parted = f"The two labs part at pull {parting.parted or 0:,} of {parting.compared:,} that both decided."
+            if runs[0].level == "winner":
+                same = "Both labs name the same winner." if parting.compared else "Not both labs name a winner."
+                parted = "The two labs name different winners."
             sys.stdout.write(f"\n{same if parting.parted is None else parted}\n")
         print_warnings([] if quiet else told)
     agreed = parting is None or parting.parted is None

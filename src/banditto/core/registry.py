@@ -27,4 +27,5 @@ class Entry(NamedTuple):
     reads_log: bool = False  # is made from a log of rewards
     linear: bool = False  # needs the features of the arms
     any_set: bool = False  # and can do with infinitely many actions
+    by_winner: bool = False  # is replicable at the level of winners, not of sequences
     earlier: tuple[Earlier, ...] = ()  # decision versions before the newest one

@@ -10,7 +10,7 @@ import numpy as np
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.exact import integer
 from banditto.engine.player import Run, player_of, run_of
-from banditto.policies.policy import AnyPolicy
+from banditto.policies.policy import AnyPolicy, Level, own_level
 from banditto.problems.environment import Environment
 
 
@@ -26,6 +26,7 @@ class PairView:
         first: the first side's arm in each of them.
         second: the second side's arm in each of them.
         digests: sha256 of the whole sequence of each side.
+        level: what the sides are compared by: "sequence", every pull, or "winner", the arm that each names.
     """
 
     policy: str
@@ -35,10 +36,13 @@ class PairView:
     first: IntArray  # (N,)
     second: IntArray  # (N,)
     digests: tuple[str, str]
+    level: Level = "sequence"
 
     @property
     def same(self) -> bool:
-        """Whether the two sequences are equal, all of them and not only at `rounds`."""
+        """Whether the two sequences are equal, all of them and not only at `rounds`; or, by its level, the winners."""
+        if self.level == "winner":
+            return bool(self.first[-1] == self.second[-1])  # all that is left is the winner's
         return self.digests[0] == self.digests[1]
 
 
@@ -86,6 +90,7 @@ def watch_pair(
         first=first.pulled,
         second=second.pulled,
         digests=(first.digest, second.digest),
+        level=own_level(policy),
     )
 
 

@@ -32,11 +32,11 @@ from banditto.measure.attack.attacking import (
     space_of,
 )
 from banditto.measure.certify import MOST_JOBS, certify
-from banditto.policies.policy import AnyPolicy, Policy
+from banditto.policies.policy import AnyPolicy, LevelContent, Policy, own_level
 from banditto.policies.shared.replicable import CALIBRATED, Replicable, without_warnings
 from banditto.problems.environment import Environment
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 LARGEST_NOMINAL = 0.98
 _FIRST_STEP = 1.5
 _FINEST = 1.02  # nominal rhos closer than this are the same
@@ -47,9 +47,10 @@ _REGRET_PAIRS = 2048
 class CalibrationContent(TypedDict):
     """A `Calibration` as plain data."""
 
-    schema_version: Literal[1]
+    schema_version: Literal[2]
     policy: str
     constants: Annotated[str, Keywords(const=CALIBRATED)]
+    level: LevelContent
     arms: Annotated[int, Keywords(minimum=0, description="0 for an infinite action set")]
     horizon: Horizon
     rho: InsideUnit
@@ -127,6 +128,7 @@ class Calibration:
             "schema_version": SCHEMA_VERSION,
             "policy": self.policy.name,
             "constants": self.label,
+            "level": own_level(self.policy),
             "arms": self.policy.arms,
             "horizon": self.policy.horizon,
             "rho": self.rho,
@@ -148,6 +150,7 @@ class Calibration:
         low, high = self.worst.interval
         return [
             ("policy", f"{self.policy.name}, constants {self.label}"),
+            *([("level", "winner: pairs are compared by the winner that they name")] if self._by_winner else []),
             ("horizon", f"{self.policy.horizon:,}"),
             ("constants", f"those certified for {self.nominal_rho:.4g} instead of {self.rho:g}"),
             ("tried", f"{self.attacks} attacks, {self.instances_tried:,} instances, {self.pairs_tried:,} pairs"),
@@ -156,6 +159,10 @@ class Calibration:
             ("regret", self._regret()),
             ("digest", self.protocol.digest),
         ]
+
+    @property
+    def _by_winner(self) -> bool:
+        return own_level(self.policy) == "winner"
 
     def _regret(self) -> str:
         if self.nominal_rho == self.rho:

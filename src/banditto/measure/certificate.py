@@ -12,12 +12,14 @@ from banditto.core.json_types import Digest, Horizon, InsideUnit, Interval, Keyw
 from banditto.core.protocol import Protocol
 from banditto.core.text import html_table, short, text_table
 from banditto.measure.random_play import coin_warning, decides_late, in_words, is_a_coins, late_warning
+from banditto.policies.early_cut.early_cut import EarlyCut
 from banditto.policies.one_cut.one_cut import OneCut
-from banditto.policies.policy import Guarantee, GuaranteeContent
+from banditto.policies.policy import Guarantee, GuaranteeContent, Level, LevelContent
 from banditto.problems.catalogue import policy_of
 from banditto.problems.environment import LoggedContent
 
 SCHEMA_VERSION: Final = 2
+_FOR_A_CONCLUSION = (OneCut.name, EarlyCut.name)
 Verdict = Literal["PASS", "FAIL", "CONSISTENT", "INCONCLUSIVE"]
 IntervalKind = Literal["fixed", "sequence"]
 ShareOfRandomPlay = Annotated[
@@ -52,6 +54,7 @@ class MeasuredContent(TypedDict):
     schema_version: Literal[2]
     policy: str
     constants: str | None
+    level: LevelContent
     horizon: Horizon
     rho: InsideUnit
     seed: Natural
@@ -91,13 +94,16 @@ class CertificateContent(MeasuredContent):
 
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """How often two executions with shared coins and fresh rewards were the same, arm for arm: Definition 1, measured.
+    """How often two executions with shared coins and fresh rewards were the same: Definition 1, measured.
+
+    They are compared arm for arm; at the level of winners, by the arm that each names.
 
     Made by `certify`. docs/certify.md says what the figures mean, and what a certificate does not say.
 
     Attributes:
         policy: the policy's name.
         constants: which constants it has, such as "certified" or "paper"; None for a baseline.
+        level: what pairs were compared by: "sequence", every pull, or "winner", the arm that is named.
         environment: what it was measured on, as plain data.
         horizon: pulls in one execution.
         rho: the largest probability of a difference that is allowed.
@@ -132,6 +138,7 @@ class Certificate:
 
     policy: str
     constants: str | None
+    level: Level
     environment: dict[str, Any]
     horizon: int
     rho: float
@@ -167,7 +174,7 @@ class Certificate:
 
     @property
     def _decides_late(self) -> bool:
-        return self.policy == OneCut.name and decides_late(policy_of(self.protocol))
+        return self.policy in _FOR_A_CONCLUSION and decides_late(policy_of(self.protocol))
 
     @property
     def warning(self) -> str:
@@ -190,6 +197,7 @@ class Certificate:
             "schema_version": SCHEMA_VERSION,
             "policy": self.policy,
             "constants": self.constants,
+            "level": self.level,
             "environment": self.environment,
             "horizon": self.horizon,
             "rho": self.rho,
@@ -228,6 +236,7 @@ class Certificate:
         name = self.policy if self.constants is None else f"{self.policy}, {self.constants} constants"
         return [
             ("policy", name),
+            *([("level", "winner: pairs are compared by the winner that they name")] if self.level == "winner" else []),
             ("horizon", f"{self.horizon:,}"),
             ("pairs", f"{self.pairs:,}" + (" (interrupted)" if self.interrupted else "")),
             ("agreement", f"{self.agreement:.4f}, {100 * self.confidence:g}% {kind} {low:.4f} to {high:.4f}"),

@@ -29,7 +29,7 @@ from banditto.measure.certificate import Certificate, Regret, Verdict
 from banditto.measure.random_play import share_of_random_play
 from banditto.numbers.confidence_sequence import ConfidenceSequence
 from banditto.numbers.intervals import MOST_PAIRS, clopper_pearson, pairs_to_settle
-from banditto.policies.policy import AnyPolicy, own_guarantee, own_rho
+from banditto.policies.policy import AnyPolicy, own_guarantee, own_level, own_rho
 from banditto.problems.catalogue import protocol_on
 from banditto.problems.environment import Environment
 
@@ -60,8 +60,9 @@ def certify(
 ) -> Certificate:
     """Play pairs of executions and count how many are the same; a certificate with interval and verdict comes back.
 
-    This measures Definition 1 of *Replicable Bandits* on one environment; docs/certify.md says what it means. Results
-    depend neither on `jobs` and `executor` nor on how often a run was stopped.
+    This measures Definition 1 of *Replicable Bandits* on one environment; docs/certify.md says what it means. A policy
+    at the level of winners, such as `EarlyCut`, is measured by the winners that the two executions name. Results depend
+    neither on `jobs` and `executor` nor on how often a run was stopped.
 
     Args:
         policy: what is measured: a replicable policy, a baseline, or one of your own.
@@ -125,6 +126,7 @@ def certify(
     return Certificate(
         policy=policy.name,
         constants=None if constants is None else str(constants),
+        level=own_level(policy),
         environment=environment.to_dict(),
         horizon=run.horizon,
         rho=rho,

@@ -143,14 +143,18 @@ class Comparison:
 
 
 GROWN = "*"  # marks a confidence sequence
+BY_WINNER = "†"  # marks pairs that were compared by their winners
 HEADER = ("policy", "horizon", "executions", "agree", "interval", "proved", "regret", "of random", "verdict")
 
 
 def explained(comparison: Comparison) -> str:
-    """Say what the mark in the table means; empty if it is not there."""
+    """Say what the marks in the table mean; empty if there are none."""
+    told = ""
+    if any(row.certificate.level == "winner" for row in comparison.entrants):
+        told += f" {BY_WINNER} Compared by the winner that is named; all others by every pull."
     if all(row.certificate.interval_kind == "fixed" for row in comparison.entrants):
-        return ""
-    return f" {GROWN} This result grew or was looked at before: a confidence sequence, valid at every look."
+        return told
+    return f"{told} {GROWN} This result grew or was looked at before: a confidence sequence, valid at every look."
 
 
 def least_explained(comparison: Comparison) -> list[str]:
@@ -168,7 +172,7 @@ def cells(row: Entrant) -> tuple[str, ...]:
         row.label if len(row.label) <= 40 else row.label[:39] + "…",
         power_of_ten(certificate.horizon),
         f"{row.executions:,}",
-        f"{certificate.agreement:.1%}",
+        f"{certificate.agreement:.1%}" + (BY_WINNER if certificate.level == "winner" else ""),
         f"{100 * low:.1f}-{high:.1%}" + ("" if certificate.interval_kind == "fixed" else GROWN),
         _proved(certificate),
         _amount(regret.mean) + ("" if math.isinf(reach) else f" ± {_amount(reach)}"),
@@ -203,6 +207,7 @@ def _record(row: Entrant) -> dict[str, Any]:
         "label": row.label,
         "policy": certificate.policy,
         "constants": certificate.constants,
+        "level": certificate.level,
         "horizon": certificate.horizon,
         "rho": certificate.rho,
         "pairs": certificate.pairs,

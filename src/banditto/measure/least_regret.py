@@ -45,6 +45,8 @@ def lead(means: Sequence[float]) -> float | None:
 def least_regret_of(certificate: Certificate) -> float | None:
     """Return the least regret of policies with this policy's proved rho on its arms; None where nothing is proved."""
     family, proved = _family(certificate), certificate.guarantee
+    if certificate.level != "sequence":  # the bound is for policies that repeat every pull
+        return None
     if family is None or certificate.bound is None or proved is None or proved.promised_gap is not None:
         return None
     world = certificate.environment

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from math import fsum
 
 from banditto.core.protocol import Plain
+from banditto.policies.early_cut.early_cut import EarlyCut
 from banditto.policies.one_cut.one_cut import OneCut
 from banditto.policies.policy import AnyPolicy
 
@@ -62,9 +63,10 @@ def decides_late(policy: AnyPolicy) -> bool:
 
     Such an experiment is for its conclusion: its regret is near that of random play, and still no coin would do.
     """
-    if not isinstance(policy, OneCut):
+    if not isinstance(policy, OneCut | EarlyCut):
         return False
-    return policy.arms * policy.pulls_per_arm >= _LATE * policy.horizon and policy.reached_power >= 0.5
+    pulls = policy.pulls_per_arm if isinstance(policy, OneCut) else policy.cap
+    return policy.arms * pulls >= _LATE * policy.horizon and policy.reached_power >= 0.5
 
 
 def late_warning(share: float | None) -> str:

@@ -26,7 +26,7 @@ from banditto.core.text import html_table, short, text_table
 from banditto.core.trajectory import SEQUENCE, start_digest, varints
 from banditto.engine.batched import BatchedPlayer
 from banditto.engine.player import Run, player_of, run_of
-from banditto.policies.policy import AnyPolicy, own_horizon
+from banditto.policies.policy import AnyPolicy, Level, LevelContent, own_horizon, own_level
 from banditto.problems.environment import RewardKernel
 from banditto.problems.reward_log import LogContent, RewardLog
 
@@ -51,7 +51,10 @@ class Stretch(NamedTuple):
 
 
 class Parting(NamedTuple):
-    """How many pulls both replays decided, and the number, from 1, of the first that differs; None if none does."""
+    """How many pulls both replays decided, and the number, from 1, of the first that differs; None if none does.
+
+    At the level of winners: 1 if both name a winner and 0 if not, and 1 again if the two winners differ.
+    """
 
     compared: int
     parted: int | None
@@ -80,11 +83,15 @@ class ReplayContent(TypedDict):
     """A `Replay` as plain data."""
 
     policy: str
+    level: LevelContent
     log: LogContent
     horizon: Horizon
     seed: Natural
     finished: Annotated[bool, Keywords(description="whether every pull up to the horizon was decided")]
     decided: Positive
+    winner: Annotated[
+        str | None, Keywords(description="the arm that is named; null at the level of sequences, and where none is")
+    ]
     pulls: _PerArm
     read: _PerArm
     averages: Annotated[
@@ -139,6 +146,18 @@ class Replay:
         return not self.dry
 
     @property
+    def level(self) -> Level:
+        """What labs are compared by: "sequence", every pull, or "winner", the arm that is named."""
+        return own_level(self.policy)
+
+    @property
+    def winner(self) -> str | None:
+        """The arm that the policy names, at the level of winners; None where it named none, and for other policies."""
+        if self.level != "winner" or not self.finished:
+            return None
+        return self.log.arms[self.runs[-1][0]]
+
+    @property
     def decided(self) -> int:
         """How many pulls were decided by rewards in the log."""
         return sum(self.pulls)
@@ -160,6 +179,9 @@ class Replay:
         mine = (self.policy, self.horizon, self.seed, self.log.arms)
         if not isinstance(other, Replay) or (other.policy, other.horizon, other.seed, other.log.arms) != mine:
             raise InvalidArgument("other", "another experiment", "a replay of the same policy, horizon, seed and arms")
+        if self.level == "winner":
+            both = self.winner is not None and other.winner is not None
+            return Parting(int(both), 1 if both and self.winner != other.winner else None)
         compared = min(self.decided, other.decided)
         common = 0
         for (arm, pulls), (their_arm, their_pulls) in zip(self.runs, other.runs, strict=False):
@@ -177,6 +199,9 @@ class Replay:
                 f"The log ran dry in {where}: {asked}. Cut off there, with {self.decided:,} of {self.horizon:,} pulls "
                 "decided."
             )
+        if self.level == "winner":
+            pulls = sum(sum(batch.pulls) for batch in self.batches[:-1])
+            return f"The winner is {self.winner}, after {pulls:,} pulls."
         line = f"All {self.horizon:,} pulls are decided."
         unread = self.decided - sum(self.read)
         return f"{line} The log has no rows for the last {unread:,}, which decide nothing." if unread else line
@@ -199,11 +224,13 @@ class Replay:
         """Return plain data; `runs`, the sequence of all pulls, is there by its digest."""
         return {
             "policy": self.policy.name,
+            "level": self.level,
             "log": self.log.to_dict(),
             "horizon": self.horizon,
             "seed": self.seed,
             "finished": self.finished,
             "decided": self.decided,
+            "winner": self.winner,
             "pulls": list(self.pulls),
             "read": list(self.read),
             "averages": list(self.averages),

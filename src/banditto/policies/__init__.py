@@ -52,6 +52,7 @@ REGISTRY = {
         class_name="EarlyCut",
         summary="the same winner as early as the data allow, for --gap; its pulls may differ",
         source="banditto",
+        by_winner=True,
         options=("gap",),
         optional=("power", "control", "rate_at_most"),
     ),

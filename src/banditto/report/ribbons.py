@@ -90,6 +90,8 @@ def _draw(axes: Axes, title: str, view: PairView, look: Look, colours: Sequence[
     axes.tick_params(left=False)
     title = plain(title)
     verdict = "every pull the same" if view.same else "the two labs part ways"
+    if view.level == "winner":
+        verdict = "the same winner" if view.same else "different winners"
     axes.set_title(f"{title}:\n{verdict}" if look.narrow else f"{title}: {verdict}", loc="left", fontsize=10)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)

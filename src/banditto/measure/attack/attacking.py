@@ -25,11 +25,11 @@ from banditto.measure.attack.search import Space, search
 from banditto.measure.certificate import Certificate
 from banditto.measure.certify import MOST_JOBS, certify, checked_rho
 from banditto.numbers.intervals import MOST_PAIRS
-from banditto.policies.policy import Acting, AnyPolicy, BatchedPolicy, RoundPolicy
+from banditto.policies.policy import Acting, AnyPolicy, BatchedPolicy, Level, LevelContent, RoundPolicy
 from banditto.problems.catalogue import rewards_of
 from banditto.problems.environment import EnvironmentContent
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 FEWEST_PAIRS = 1000
 DEFAULT_BUDGET = 200_000
 _SEARCH_SHARE = 0.5  # of the budget; the rest measures what was found
@@ -53,9 +53,10 @@ class WorstContent(TypedDict):
 class AttackContent(TypedDict):
     """An `Attack` as plain data."""
 
-    schema_version: Literal[1]
+    schema_version: Literal[2]
     policy: str
     constants: str | None
+    level: LevelContent
     arms: Annotated[int, Keywords(minimum=0, description="0 for an infinite action set")]
     horizon: Horizon
     rho: InsideUnit
@@ -110,6 +111,7 @@ class Attack:
     Attributes:
         policy: the policy's name.
         constants: which constants it has, such as "certified" or "paper"; None for a baseline.
+        level: what pairs were compared by: "sequence", every pull, or "winner", the arm that is named.
         arms: how many arms there are; 0 for an infinite action set.
         horizon: pulls in one execution.
         rho: the largest probability of a difference that is allowed.
@@ -135,6 +137,7 @@ class Attack:
 
     policy: str
     constants: str | None
+    level: Level
     arms: int
     horizon: int
     rho: float
@@ -158,6 +161,7 @@ class Attack:
             "schema_version": SCHEMA_VERSION,
             "policy": self.policy,
             "constants": self.constants,
+            "level": self.level,
             "arms": self.arms,
             "horizon": self.horizon,
             "rho": self.rho,
@@ -188,6 +192,7 @@ class Attack:
         what, value = next(iter(instance.items()))
         return [
             ("policy", name),
+            *([("level", "winner: pairs are compared by the winner that they name")] if self.level == "winner" else []),
             ("horizon", f"{self.horizon:,}"),
             ("tried", f"{self.instances_tried:,} instances with {self.pairs_searched:,} pairs"),
             ("worst instance", f"{worst.environment['name']}, {value if what == 'arms' else f'theta {value}'}"),
@@ -285,6 +290,7 @@ def attack(
     return Attack(
         policy=certificate.policy,
         constants=certificate.constants,
+        level=certificate.level,
         arms=len(found.environment.means),
         horizon=certificate.horizon,
         rho=certificate.rho,
