@@ -101,7 +101,7 @@ def test_table_and_plain_data() -> None:
     assert content["worst"]["means"] == list(found.worst.means)
     assert content["worst"]["interval"] == list(found.worst.interval)
     assert (content["policy"], content["rho"], content["bound"]) == (policy.name, 0.1, policy.guarantee().total)
-    assert (content["verdict"], content["schema_version"], content["confidence"]) == ("PASS", 1, 0.9)
+    assert (content["verdict"], content["schema_version"], content["confidence"]) == ("PASS", 2, 0.9)
     assert content["digest"] == found.certificate.protocol.digest
     table = found.table()
     assert "PASS: no instance was shown to be above 0.1, which proves nothing" in table

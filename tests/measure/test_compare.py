@@ -98,7 +98,7 @@ def test_frames_and_tables() -> None:
     frame = compared.to_frame()
     assert list(frame["label"]) == ["random-threshold", "ucb1"]
     assert frame.loc[0, "agreement"] == compared.entrants[0].certificate.agreement
-    assert len(frame.columns) == 24
+    assert len(frame.columns) == 25
     assert frame.loc[0, "share_of_random_play"] == compared.entrants[0].certificate.share_of_random_play
     text = compared.table().splitlines()
     assert tuple(re.split("  +", text[0])) == HEADER
