@@ -24,6 +24,7 @@ from benchmarks import (
     peers,
     report,
     round_policies,
+    two_halves,
 )
 from benchmarks.measure import quick_asked
 
@@ -34,6 +35,7 @@ PARTS = (
     report,
     certified,
     one_cut,
+    two_halves,
     eliminations,
     design,
     linear,
