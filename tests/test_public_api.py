@@ -121,9 +121,9 @@ SIGNATURES = {
     "plan": (
         "(*, arms: 'int | None' = None, gap: 'float | None' = None, rho: 'float | None' = None, horizon: 'int | None' "
         "= None, regret: 'float | None' = None, policy: 'str | None' = None, actions: 'Any' = None, environment: "
-        "'str' = 'bernoulli', power: 'float | None' = None, by: 'float' = 0.5, rate_at_most: 'float | None' = None, "
-        "baseline: 'float | None' = None, control: 'int | None' = None, resolve: 'float | None' = None, seed: 'int' = "
-        "0, progress: 'Progress | None' = None) -> 'TrialPlan'"
+        "'str' = 'bernoulli', power: 'float | None' = None, by: 'float | None' = None, rate_at_most: 'float | None' = "
+        "None, baseline: 'float | None' = None, control: 'int | None' = None, resolve: 'float | None' = None, same: "
+        "'Level | None' = None, seed: 'int' = 0, progress: 'Progress | None' = None) -> 'TrialPlan'"
     ),
     "certify": (
         "(policy: 'AnyPolicy', environment: 'Environment', *, pairs: 'int | None' = None, seed: 'int' = 0, "

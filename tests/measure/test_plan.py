@@ -11,9 +11,10 @@ import pytest
 
 import banditto as bd
 from banditto.core.rewards import Rewards
-from banditto.measure.plan.planner import Open, Planner, first_on_ladder, near, rounded_up, smallest
+from banditto.measure.plan.planner import Open, Planner
 from banditto.measure.plan.plans import asked
 from banditto.measure.plan.rehearsal import rehearse
+from banditto.measure.plan.root_finding import first_on_ladder, near, rounded_up, smallest
 from banditto.measure.plan.trial_plan import price_curves
 from banditto.policies import REGISTRY
 from banditto.policies.certified_elimination.ladder_search import LadderProblem, WindowShape

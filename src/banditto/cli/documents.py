@@ -22,7 +22,7 @@ from banditto.measure.attack.attacking import AttackContent
 from banditto.measure.calibrate import CalibrationContent
 from banditto.measure.certificate import CertificateContent, CoinDecides
 from banditto.measure.comparison import ComparisonContent
-from banditto.measure.plan.trial_plan import PlanContent
+from banditto.measure.plan.plan_content import PlanContent
 from banditto.measure.replay import ReplayContent
 from banditto.paper.running import ReproductionContent
 from banditto.policies.policy import Level

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -29,6 +29,7 @@ from banditto.problems.spec import ProblemSpec, typed
 if TYPE_CHECKING:
     from banditto.cli.documents import PlanDocument
     from banditto.measure.plan import TrialPlan
+    from banditto.policies.policy import Level
 
 FILES = (
     "plan.json",
@@ -38,7 +39,9 @@ FILES = (
 )
 PlanPolicy = Annotated[
     str | None,
-    typer.Argument(metavar="POLICY", help="A name such as random-threshold:paper (default: one-cut)."),
+    typer.Argument(
+        metavar="POLICY", help="A name such as random-threshold:paper (default: one-cut; early-cut with --same winner)."
+    ),
 ]
 PolicyFlag = Annotated[str | None, typer.Option("--policy", metavar="NAME", hidden=True, help="The same as POLICY.")]
 PlanGap = Annotated[
@@ -58,7 +61,22 @@ Power = Annotated[
 Resolve = Annotated[
     str | None, typer.Option("--resolve", metavar="X", hidden=True, help="The name that --power had before.")
 ]
-By = Annotated[str, typer.Option("--by", metavar="X", help="In time: before this share of the horizon is spent.")]
+By = Annotated[
+    str | None,
+    typer.Option(
+        "--by",
+        metavar="X",
+        help="In time: before this share of the horizon is spent (default: 0.5; a winner is named when it is named).",
+    ),
+]
+Same = Annotated[
+    str | None,
+    typer.Option(
+        "--same",
+        metavar="WHAT",
+        help="What two runs have in common: sequence (every pull; default) or winner, which takes fewer pulls.",
+    ),
+]
 Baseline = Annotated[
     str | None, typer.Option("--baseline", metavar="X", help="The worse arms' mean in the rehearsals.")
 ]
@@ -78,10 +96,11 @@ def plan(
     regret: RegretOption = None,
     power: Power = None,
     resolve: Resolve = None,
-    by: By = "0.5",
+    by: By = None,
     rate_at_most: parameters.RateAtMost = None,
     baseline: Baseline = None,
     control: parameters.Control = None,
+    same: Same = None,
     actions: parameters.Actions = None,
     action_set: parameters.ActionSetOption = None,
     dimension: parameters.KindDimension = None,
@@ -96,6 +115,7 @@ def plan(
     """Solve for the one of gap, rho and horizon that is left out, and say what the experiment will cost.
 
     Feasible is what drops every arm that is a gap worse than the best in time, on arms that are all a gap worse.
+    With --same winner it is what names the best arm, and the horizon is the most pulls that it may take.
     """
     if policy is not None and policy_flag not in (None, policy):
         raise InvalidArgument("--policy", policy_flag, f"{policy}, which was named already, or none")
@@ -123,10 +143,11 @@ def plan(
                 environment=environment or "bernoulli",
                 power=None if power is None else real(power, "power"),
                 resolve=typed("resolve", resolve),
-                by=real(by, "by"),
+                by=None if by is None else real(by, "by"),
                 rate_at_most=None if rate_at_most is None else real(rate_at_most, "rate_at_most"),
                 baseline=None if baseline is None else real(baseline, "baseline"),
                 control=typed("control", control),
+                same=cast("Level | None", same),  # it is checked there
                 seed=0 if seed is None else typed("seed", seed),
                 progress=tell,
             )

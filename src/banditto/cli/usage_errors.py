@@ -46,8 +46,11 @@ def print_error(error: Exception, given: Sequence[str], verb: Any = None) -> Non
     else:
         sys.stderr.write(f"banditto: error: {message}\n")
         if isinstance(error, NoPlan) and error.offers:
-            rows = [(f"{offer.rho:.3g}", f"{offer.gap:.3g}", f"{offer.horizon:,}") for offer in error.offers]
-            sys.stderr.write(f"What can be had:\n{text_table(('rho', 'gap', 'horizon'), rows)}\n")
+            header = ("rho", "gap", "horizon", "same")
+            rows = [
+                (f"{offer.rho:.3g}", f"{offer.gap:.3g}", f"{offer.horizon:,}", offer.level) for offer in error.offers
+            ]
+            sys.stderr.write(f"What can be had:\n{text_table(header, rows)}\n")
 
 
 def option_name(argument: str, given: Sequence[str], verb: Any) -> str:

@@ -103,11 +103,12 @@ class NoStore(InvalidArgument):
 
 
 class Offer(NamedTuple):
-    """Numbers of a plan that could be had."""
+    """Numbers of a plan that could be had, and what two runs of it would have in common."""
 
     rho: float
     gap: float
     horizon: int
+    level: Literal["sequence", "winner"] = "sequence"
 
 
 class NoPlan(InvalidArgument):
@@ -117,7 +118,7 @@ class NoPlan(InvalidArgument):
         argument: The argument that is too small or too large.
         given: What was given for it.
         allowed: What would do, in words.
-        offers: rho, gap and horizon of plans that there are. Default: none were found.
+        offers: rho, gap, horizon and level of plans that there are. Default: none were found.
 
     Examples:
         >>> error = NoPlan("horizon", 10_000, "at least 101,400", [Offer(0.1, 0.05, 101_400)])

@@ -10,8 +10,8 @@ from typing import Any
 
 from banditto.measure.attack.attacking import space_of
 from banditto.measure.attack.linear_spaces import LinearSpace
-from banditto.measure.plan.planner import smallest
 from banditto.measure.plan.rehearsal import rehearse
+from banditto.measure.plan.root_finding import smallest
 from banditto.measure.random_play import decides_late, is_a_coins, share_of_random_play, what_helps
 from banditto.policies.policy import Acting, AnyPolicy, Policy
 from banditto.problems.environment import Environment

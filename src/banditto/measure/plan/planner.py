@@ -9,76 +9,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
 from banditto.core.errors import BandittoError, InvalidArgument, NoPlan, Offer
 from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
-from banditto.measure.plan.questions import ONE_CUT, Question
+from banditto.measure.plan.questions import EARLY_CUT, MARGINS, ONE_CUT, Question
 from banditto.measure.plan.rehearsal import Rehearsal, rehearse
+from banditto.measure.plan.root_finding import (
+    FINEST,
+    first_on_ladder,
+    first_within,
+    near,
+    offered,
+    rounded_up,
+    smallest,
+)
 from banditto.numbers.intervals import lower_limit
 from banditto.policies.policy import Policy
 from banditto.problems.environment import Environment, LinearEnvironment
-
-_LADDER = 1.6
-FINEST = 1.001  # a factor between no and yes that is as good as none
-
-Feasible = Callable[[float], bool]
-
-
-def smallest(feasible: Feasible, low: float, high: float, finest: float = FINEST) -> float | None:
-    """Find the smallest value from `low` to `high` that is feasible, up to a factor; None if nothing is found.
-
-    Where not even `high` is, somewhere below it may be: then up a ladder.
-    """
-    if feasible(low):
-        return low
-    if not feasible(high):
-        return first_on_ladder(feasible, low, high, _LADDER, finest)
-    return _between(feasible, low, high, finest)
-
-
-def first_on_ladder(feasible: Feasible, low: float, high: float, step: float, finest: float = FINEST) -> float | None:
-    """Find it where a yes may be followed by a no: up a ladder to the first yes, then down towards the no below."""
-    before, value = None, low
-    while not feasible(value):
-        if value >= high:
-            return None
-        before, value = value, min(value * step, high)
-    return value if before is None else _between(feasible, before, value, finest)
-
-
-def near(feasible: Feasible, guess: float, low: float, high: float, step: float, finest: float) -> float | None:
-    """Find it where it is known about: down from the guess to a no, or up from it to a yes; None if there is none."""
-    if not feasible(guess):
-        return first_on_ladder(feasible, guess, high, step, finest)
-    yes = guess
-    while yes > low and feasible(max(yes / step, low)):
-        yes = max(yes / step, low)
-    return yes if yes <= low else _between(feasible, max(yes / step, low), yes, finest)
-
-
-def _between(feasible: Feasible, no: float, yes: float, finest: float) -> float:
-    while yes / no > finest:
-        middle = math.sqrt(no * yes)
-        if feasible(middle):
-            yes = middle
-        else:
-            no = middle
-    return yes
-
-
-def offered(value: float) -> str:
-    """Write three digits, rounded up: what is offered must be enough."""
-    unit = 10.0 ** (math.floor(math.log10(value)) - 2)
-    return f"{math.ceil(value * (1.0 + 1e-6) / unit) * unit:.3g}"
-
-
-def rounded_up(value: float, digits: int = 4) -> int:
-    """Return the next integer with so many digits that are not zero."""
-    unit = 10 ** max(0, len(str(math.ceil(value))) - digits)
-    return int(-(-math.ceil(value) // unit) * unit)
-
 
 LEAST_RHO, LARGEST_RHO = 1e-5, 0.98
 COARSE = 1.01  # what is good enough on the way to an answer
@@ -150,7 +100,16 @@ class Planner:
     # -- one number is open -------------------------------------------------------------------------------------
 
     def horizon(self, gap: float, rho: float, finest: float = COARSE) -> int | None:
-        """Find the shortest feasible horizon, to four digits; None if there is none."""
+        """Find the shortest feasible horizon, to four digits; None if there is none.
+
+        That of a policy which names a winner is the cap of all arms, and a pull for the winner: to the last digit.
+        """
+        if self.question.level == "winner":
+            found = self._first_kept(lambda margin: self._capped(gap, rho, margin))
+            return None if found is None else found.horizon
+        return self._shortest(gap, rho, finest)
+
+    def _shortest(self, gap: float, rho: float, finest: float) -> int | None:
         blank = self.question.blank()
         shortest = max(SHORTEST_HORIZON, len(blank.means), int((blank.rewards.sigma / gap) ** 2))
         low, guess = min(shortest, LONGEST_HORIZON), self.question.likely_horizon(gap, rho)
@@ -166,12 +125,33 @@ class Planner:
 
     def rho(self, gap: float, horizon: int, finest: float = COARSE) -> float | None:
         """Find the smallest feasible rho, to six digits; None if there is none."""
+        if self.question.level == "winner":
+
+            def least(margin: float) -> Settled | None:
+                rho = first_within(
+                    lambda value: self.question.most_pulls(gap, _digits(value), margin),
+                    *(horizon, LEAST_RHO, LARGEST_RHO, finest),
+                )
+                return None if rho is None else Settled(gap, _digits(rho), horizon)
+
+            kept = self._first_kept(least)
+            return None if kept is None else kept.rho
         found = smallest(lambda rho: self.feasible(gap, _digits(rho), horizon), LEAST_RHO, LARGEST_RHO, finest)
         return None if found is None else _digits(found)
 
     def gap(self, rho: float, horizon: int, finest: float = COARSE) -> float | None:
         """Find the narrowest feasible gap, to six digits; None if there is none."""
         low, high = NARROWEST * self.widest, self.widest
+        if self.question.level == "winner":
+
+            def narrowest(margin: float) -> Settled | None:
+                gap = first_within(
+                    lambda value: self.question.most_pulls(_digits(value), rho, margin), horizon, low, high, finest
+                )
+                return None if gap is None else Settled(_digits(gap), rho, horizon)
+
+            kept = self._first_kept(narrowest)
+            return None if kept is None else kept.gap
 
         def feasible(gap: float) -> bool:
             return self.feasible(_digits(gap), rho, horizon)
@@ -182,6 +162,23 @@ class Planner:
             found = smallest(feasible, low, high, finest)
         self._last_gap = found
         return None if found is None else _digits(found)
+
+    def _capped(self, gap: float, rho: float, margin: float) -> Settled | None:
+        most = self.question.most_pulls(gap, rho, margin)
+        return Settled(gap, rho, int(most)) if most <= LONGEST_HORIZON else None
+
+    def _first_kept(self, numbers: Callable[[float], Settled | None]) -> Settled | None:
+        """Find numbers where the constants say what they spend: aimed at more and more power until the promise is kept.
+
+        A rehearsal of each is enough, so that nothing has to be searched for by rehearsals.
+        """
+        for margin in MARGINS:
+            found = numbers(margin)
+            if found is None:
+                return None
+            if self.feasible(*found):
+                return found
+        return None
 
     def feasible(self, gap: float, rho: float, horizon: int) -> bool:
         """Say whether a plan with these numbers keeps the promise, with little doubt."""
@@ -298,12 +295,24 @@ class Planner:
             length = self.horizon(lead, share)
             if length is not None:
                 found.append(Offer(share, lead, length))
+            winner = self._for_a_winner(lead, share)
+            if winner is not None and (length is None or winner < length):
+                found.append(Offer(share, lead, winner, "winner"))
             narrowest = self.gap(share, horizon)
             if narrowest is not None:
                 found.append(Offer(share, float(offered(narrowest)), horizon))
         return found
 
+    def _for_a_winner(self, gap: float, rho: float) -> int | None:
+        """Find the most pulls that the same winner would take, where every pull was asked for; None elsewhere."""
+        if self.question.level == "winner" or self.question.actions is not None or self.question.promised:
+            return None
+        question = replace(self.question, policy=EARLY_CUT, by=1.0)
+        return Planner(question, self.seed, self.tell, PlanEffort(4096, 1.15, COARSE)).horizon(gap, rho)
+
     def _refusal(self, argument: str, given: str, found: list[str], offers: list[Offer]) -> BandittoError:
+        if any(offer.level == "winner" for offer in offers):
+            found = [*found, "same = winner, with fewer pulls"]
         allowed = "; or ".join(found) or f"another policy than {self.question.policy}"
         return NoPlan(argument, given, allowed, offers)
 
@@ -334,6 +343,8 @@ def effort_for(question: Question) -> PlanEffort:
             if blank.means
             else PlanEffort(max(192, fewest // 10), 2.0, 1.02)
         )
+    if question.level == "winner":  # a few dozen batches, and rehearsals of the answer alone
+        return PlanEffort(max(min(32_768, 200_000 // len(blank.means)), fewest), 1.15, FINEST)
     if question.policy == ONE_CUT:  # two batches and no search
         return PlanEffort(max(min(65_536, 1_600_000 // len(blank.means)), fewest), 1.15, FINEST)
     usual = min(8192, max(2048, 400_000 // len(blank.means)))

@@ -2,7 +2,8 @@
 
 Of gap, rho and horizon one is left out and solved for. With a budget of regret a second one may be left out. A plan is
 feasible when, on its instance, every arm that is `gap` worse than the best is dropped with probability `power` before
-the share `by` of the horizon is spent; that is measured by rehearsals, and stands with 99.9% confidence.
+the share `by` of the horizon is spent; that is measured by rehearsals, and stands with 99.9% confidence. Where the same
+winner is enough (`same="winner"`), it is feasible when the best arm is named with that probability, at the end.
 """
 
 from __future__ import annotations
@@ -31,15 +32,18 @@ from banditto.measure.plan.planner import (
     Progress,
     Settled,
 )
-from banditto.measure.plan.questions import AIMED, AIMED_LINEAR, ONE_CUT, Question
+from banditto.measure.plan.questions import AIMED, AIMED_LINEAR, EARLY_CUT, ONE_CUT, Question
 from banditto.measure.plan.rehearsal import Rehearsal
 from banditto.measure.plan.trial_plan import RHOS, TrialPlan
+from banditto.measure.plan.winner_pulls import WinnerPulls, winner_pulls
 from banditto.measure.plan.yardsticks import Alternative, LimitLine, ordinary_test
+from banditto.policies.policy import Level, Policy
 from banditto.problems.catalogue import protocol_on, takes_option
 from banditto.problems.environment import Environment, LinearEnvironment
 
 MOST_SURE = 0.999  # more would take too many rehearsals
 HOUSE = (ONE_CUT, AIMED)  # what a plan chooses from; the first is the cheaper one where no regret is asked for
+LEVELS: tuple[Level, ...] = ("sequence", "winner")
 CAVEATS = {  # policies that a plan is compared with, and what to know of them
     ONE_CUT: "it makes one decision, after one batch",
     AIMED: "it goes on testing for smaller gaps",
@@ -58,18 +62,21 @@ def plan(
     actions: Any = None,
     environment: str = "bernoulli",
     power: float | None = None,
-    by: float = 0.5,
+    by: float | None = None,
     rate_at_most: float | None = None,
     baseline: float | None = None,
     control: int | None = None,
     resolve: float | None = None,
+    same: Level | None = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> TrialPlan:
     """Solve for the one of gap, rho and horizon that is left out; a plan comes back that says what it will cost.
 
     A plan promises that, with probability `power`, every arm that is `gap` worse than the best is dropped before the
-    share `by` of the horizon is spent. Rehearsals measure that; docs/cost.md says how.
+    share `by` of the horizon is spent. Rehearsals measure that; docs/cost.md says how. With `same="winner"` it promises
+    that the best arm is named as the winner; two runs name the same one, after pulls that may differ, and
+    `horizon` is the most that there may be.
 
     Args:
         arms: how many arms there are; linear problems have `actions` instead.
@@ -81,11 +88,14 @@ def plan(
         actions: a list of feature vectors or an action set, for a linear problem.
         environment: the kind of rewards: `bernoulli` or `gaussian:SIGMA`.
         power: the probability with which the promise is to be kept, at most 0.999. Default 0.95.
-        by: the share of the horizon before whose end it is to be kept; with 1, the last pull must show it.
+        by: the share of the horizon before whose end it is to be kept; with 1, the last pull must show it. Default
+            0.5; a winner may be named at the end.
         rate_at_most: a promise that no arm's mean exceeds this, for rewards in [0, 1].
         baseline: the mean of the worse arms in the rehearsals. By default one at which it is hardest.
-        control: the number of the arm that is kept unless another one leads, for `one-cut`.
+        control: the number of the arm that is kept unless another one leads, for `one-cut` and `early-cut`.
         resolve: the name that `power` had before; give one of them.
+        same: what two runs are to have in common: "sequence", every pull, or "winner". By default that of the policy,
+            and "sequence" if none is named.
         seed: the seed of the rehearsals, and of the protocol.
         progress: called with a line about what is being done.
 
@@ -96,6 +106,9 @@ def plan(
         >>> found = plan(arms=2, gap=0.4, rho=0.5)
         >>> found.policy.name, found.policy.guarantee().holds
         ('one-cut', True)
+        >>> winner = plan(arms=2, gap=0.4, rho=0.5, same="winner")
+        >>> winner.policy.name, winner.level, winner.horizon == 2 * winner.pulls.cap + 1
+        ('early-cut', 'winner', True)
     """
     if power is not None and resolve is not None:
         raise InvalidArgument("resolve", resolve, "power alone: resolve is its old name")
@@ -105,7 +118,7 @@ def plan(
     sure = real(next((value for value in (power, resolve) if value is not None), 0.95), named, allowed)
     if not least < sure <= MOST_SURE:
         raise InvalidArgument(named, sure, allowed)
-    question = asked(policy, arms, actions, environment, sure, by, rate_at_most, baseline, control)
+    question = asked(policy, arms, actions, environment, sure, by, rate_at_most, baseline, control, same)
     seed = integer(seed, "seed", 0, LARGEST_SEED)
     numbers, tell = _checked(question, gap, rho, horizon, regret), progress or (lambda line: None)
     planner, settled = _cheapest(question, numbers, seed, tell, choose=policy is None and actions is None)
@@ -117,7 +130,8 @@ def _cheapest(question: Question, numbers: Open, seed: int, tell: Progress, *, c
 
     Without a budget of regret nothing that we have needs less than OneCut. With one, a ladder may lose less in the end.
     """
-    names = HOUSE if choose and numbers.regret is not None and question.control is None else (question.policy,)
+    choose = choose and numbers.regret is not None and question.control is None and question.level == "sequence"
+    names = HOUSE if choose else (question.policy,)
     found: list[tuple[Planner, Settled]] = []
     refusals: list[InvalidArgument] = []
     for name in names:
@@ -138,26 +152,30 @@ def asked(
     actions: Any,
     environment: str,
     resolve: float = 0.95,
-    by: float = 0.5,
+    by: float | None = None,
     rate_at_most: float | None = None,
     baseline: float | None = None,
     control: int | None = None,
+    same: Level | None = None,
 ) -> Question:
     """Check what a plan is about; the question comes back."""
-    share = real(by, "by", "a number above 0 and at most 1")
-    if not 0.0 < share <= 1.0:
-        raise InvalidArgument("by", by, "a number above 0 and at most 1")
+    if same not in (None, *LEVELS):
+        raise InvalidArgument("same", same, " or ".join(LEVELS))
+    if actions is not None and same == "winner":
+        raise InvalidArgument("same", same, "sequence: no policy for linear problems names a winner")
+    usual = EARLY_CUT if same == "winner" else ONE_CUT
     question = Question(
-        policy=policy or (HOUSE[0] if actions is None else AIMED_LINEAR),
+        policy=policy or (usual if actions is None else AIMED_LINEAR),
         arms=arms,
         actions=None if actions is None else checked_actions(actions),
         environment=environment,
         resolve=resolve,
-        by=share,
+        by=1.0,
         rate_at_most=None if rate_at_most is None else open_unit(rate_at_most, "rate_at_most"),
         baseline=baseline,
         control=control,
     )
+    question = replace(question, by=_share(by, _level_of(question, same)))
     _check_rates(question)
     if control is not None and not takes_option(question.policy, "control"):
         raise InvalidArgument("control", control, f"none, because {question.policy} does not take one")
@@ -168,6 +186,27 @@ def asked(
         raise InvalidArgument("policy", question.policy, allowed)
     question.made(gap=question.widest / 2.0, rho=0.5, horizon=10**6)  # raises for a policy that is not for this
     return question
+
+
+def _level_of(question: Question, same: Level | None) -> Level:
+    """Return the policy's level; one that contradicts what was asked for is refused."""
+    level = question.level
+    if same not in (None, level):
+        why = "names a winner after pulls that may differ" if level == "winner" else "repeats every pull"
+        raise InvalidArgument("same", f"{same} with {question.policy}", f"{level}, because {question.policy} {why}")
+    return level
+
+
+def _share(by: float | None, level: Level) -> float:
+    """Check by when the promise is to be kept; a winner is named when it is named."""
+    if by is None:
+        return 1.0 if level == "winner" else 0.5
+    share = real(by, "by", "a number above 0 and at most 1")
+    if not 0.0 < share <= 1.0:
+        raise InvalidArgument("by", by, "a number above 0 and at most 1")
+    if level == "winner" and share != 1.0:
+        raise InvalidArgument("by", by, "1 or none for a winner: the experiment ends when it is named")
+    return share
 
 
 def _check_rates(question: Question) -> None:
@@ -217,6 +256,8 @@ def answered(planner: Planner, numbers: Settled) -> TrialPlan:
     assert played is not None, "the planner has just found it"
     policy, rehearsal = played
     guarantee, constants = policy.guarantee(), policy.settings().get("constants")
+    winner = question.level == "winner"
+    pulls = _pulls(planner, policy, gap) if winner else ()
     return TrialPlan(
         question=question,
         policy=policy,
@@ -227,11 +268,14 @@ def answered(planner: Planner, numbers: Settled) -> TrialPlan:
         instance=instance,
         resolved=rehearsal.resolved(question.by),
         regret=_regret(rehearsal),
-        exploration_pulls=float(rehearsal.decided.mean()),
+        pulls=pulls[0] if winner else None,
+        pulls_elsewhere=pulls[1:],
+        exploration_pulls=policy.arms * pulls[0].mean if winner else float(rehearsal.decided.mean()),
         bound=guarantee.total if guarantee.holds else None,
-        paper_regret=_others_regret(planner, question.papers, numbers, instance),
-        paper_horizon=_papers_horizon(planner, numbers),
-        ordinary_regret=_others_regret(planner, question.ordinary, numbers, instance),
+        # what the others spend the rest of a horizon on says nothing about an experiment that ends with its winner
+        paper_regret=None if winner else _others_regret(planner, question.papers, numbers, instance),
+        paper_horizon=None if winner else _papers_horizon(planner, numbers),
+        ordinary_regret=None if winner else _others_regret(planner, question.ordinary, numbers, instance),
         lower_bound=_lower_bound(question, numbers),
         ordinary_test=ordinary_test(instance, gap, question.resolve),
         alternatives=_alternatives(planner, numbers),
@@ -239,6 +283,13 @@ def answered(planner: Planner, numbers: Settled) -> TrialPlan:
         seed=planner.seed,
         protocol=protocol_on(policy, arms=len(instance.means), seed=planner.seed, horizon=horizon, rho=rho),
     )
+
+
+def _pulls(planner: Planner, policy: Policy[Any], gap: float) -> tuple[WinnerPulls, ...]:
+    """Measure pulls until there is a winner: at the gap, at twice the gap if arms can be so far apart, and on a tie."""
+    planner.tell("pulls until there is a winner")
+    places = [(lead, planner.question.elsewhere(lead)) for lead in (gap, 2.0 * gap, 0.0)]
+    return tuple(winner_pulls(policy, place, lead, planner.seed) for lead, place in places if place is not None)
 
 
 def _others_regret(planner: Planner, spec: str | None, numbers: Settled, instance: Environment) -> float | None:
@@ -254,8 +305,13 @@ def _others_regret(planner: Planner, spec: str | None, numbers: Settled, instanc
 
 
 def _lower_bound(question: Question, numbers: Settled) -> LowerBound | None:
-    """Bound the pulls of every replicable policy for this promise; None where nothing is proved."""
+    """Bound the pulls of every replicable policy for this promise; None where nothing is proved.
+
+    The bounds are on policies that repeat every pull; whoever promises the same winner alone may do with less.
+    """
     blank = question.blank()
+    if question.level == "winner":
+        return None
     if isinstance(blank, LinearEnvironment) or question.resolve <= 0.5 or question.promised:
         return None  # a policy that relies on a promise is bound by less
     kind, sigma, _ = blank.rewards
@@ -289,12 +345,16 @@ def _alternatives(planner: Planner, numbers: Settled) -> tuple[Alternative, ...]
     if question.actions is not None:
         return ()
     found = []
-    for name, caveat in CAVEATS.items():
+    caveats = {ONE_CUT: "it repeats every pull"} if question.level == "winner" else CAVEATS
+    for name, caveat in caveats.items():
         if name == question.policy or (question.rate_at_most is not None and not takes_option(name, "rate_at_most")):
             continue
         planner.tell(f"the same with {name}")
         other = Planner(
-            replace(question, policy=name, control=None), planner.seed, planner.tell, PlanEffort(4096, 1.3, 1.02)
+            replace(question, policy=name, control=question.control if takes_option(name, "control") else None),
+            planner.seed,
+            planner.tell,
+            PlanEffort(4096, 1.3, 1.02),
         )
         horizon = other.horizon(numbers.gap, numbers.rho, 1.02)
         played = None if horizon is None else other.best(Settled(numbers.gap, numbers.rho, horizon))

@@ -11,18 +11,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from banditto import policies
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import written
-from banditto.core.horizons import LONGEST_HORIZON
+from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
 from banditto.core.registry import Entry
 from banditto.core.rewards import Rewards
 from banditto.measure.attack.linear_spaces import LinearSpace
 from banditto.policies.certified_elimination.ladder_search import LadderProblem
 from banditto.policies.certified_elimination.named_gap import Aim, best_aim
-from banditto.policies.policy import AnyPolicy, Policy
+from banditto.policies.policy import AnyPolicy, Level, Policy, own_level
 from banditto.policies.shared.replicable import without_warnings
 from banditto.policies.shared_linear.linear_policy import usual_centre
 from banditto.problems.catalogue import (
@@ -38,9 +39,10 @@ from banditto.problems.environment import Environment, LinearEnvironment
 AIMED = "certified-elimination"  # its constants are made for the plan
 AIMED_LINEAR = "certified-linear"
 ONE_CUT = "one-cut"
-# of the probability that is left: OneCut is aimed at a little more than what is promised, and if rehearsals still leave
-# a doubt, because there are few of them or few pulls, at more
-_MARGINS = (0.06, 0.15, 0.3, 0.5)
+EARLY_CUT = "early-cut"
+# of the probability that is left: OneCut and EarlyCut are aimed at a little more than what is promised, and if
+# rehearsals still leave a doubt, because there are few of them or few pulls, at more
+MARGINS = (0.06, 0.15, 0.3, 0.5)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +63,11 @@ class Question:
     def entry(self) -> Entry:
         """The policy's line in the registry."""
         return lookup(self.policy.partition(":")[0], policies.REGISTRY, "policy")
+
+    @property
+    def level(self) -> Level:
+        """What two runs of the policy have in common: every pull, or the winner."""
+        return own_level(load_class(self.entry))
 
     def blank(self) -> Environment:
         """Make an environment with rewards of this kind, and nothing to tell apart."""
@@ -93,13 +100,33 @@ class Question:
         # a control is not the best arm: that would be the easy case
         return build_environment(self.environment, means[::-1] if self.control == len(means) - 1 else means)
 
+    def elsewhere(self, gap: float) -> Environment | None:
+        """Make the instance for a gap that was not asked for, such as a tie; None where no rewards leave room for it.
+
+        A baseline below which there is no room for it moves down, so that promised rates are kept.
+        """
+        highest = 1.0 if self.rate_at_most is None else self.rate_at_most
+        if self.blank().rewards.kind == "bounded":
+            if gap > highest:
+                return None
+            if self.baseline is not None and written(self.baseline) + written(gap) > written(highest):
+                return replace(self, baseline=float(written(highest) - written(gap))).instance(gap)
+        return self.instance(gap)
+
     def _space(self, blank: LinearEnvironment) -> LinearSpace:
         return LinearSpace(blank.actions, blank.rewards, usual_centre(blank.rewards), ())
 
     def candidates(self, *, gap: float, rho: float, horizon: int) -> Iterator[Policy[Any]]:
-        """Yield the policy for these numbers; of CertifiedLinear both methods, of OneCut some with more power."""
+        """Yield the policy for these numbers; of CertifiedLinear both methods, of the cuts some with more power."""
+        if self.level == "winner":
+            for margin in MARGINS:
+                if self.most_pulls(gap, rho, margin) > horizon:
+                    return  # and more power takes more
+                fitting: Any = replace(_longest(self, gap, rho, margin), horizon=horizon)
+                yield fitting
+            return
         if self.policy == ONE_CUT:
-            for margin in _MARGINS:
+            for margin in MARGINS:
                 yield self.made(gap=gap, rho=rho, horizon=horizon, margin=margin)
             return
         first: Any = self.made(gap=gap, rho=rho, horizon=horizon)
@@ -108,14 +135,14 @@ class Question:
             with without_warnings():
                 yield replace(first, inner=None, method="lattice" if first.method == "thresholds" else "thresholds")
 
-    def made(self, *, gap: float, rho: float, horizon: int, margin: float = _MARGINS[0]) -> Policy[Any]:
+    def made(self, *, gap: float, rho: float, horizon: int, margin: float = MARGINS[0]) -> Policy[Any]:
         """Make the policy for these numbers; one that is not replicable is refused."""
         made = self.other(self.policy, gap=gap, rho=rho, horizon=horizon, margin=margin)
         if not isinstance(made, Policy):
             raise InvalidArgument("policy", self.policy, "a replicable policy: " + ", ".join(policies.REGISTRY))
         return made
 
-    def other(self, spec: str, *, gap: float, rho: float, horizon: int, margin: float = _MARGINS[0]) -> AnyPolicy:
+    def other(self, spec: str, *, gap: float, rho: float, horizon: int, margin: float = MARGINS[0]) -> AnyPolicy:
         """Make another policy, by its name, for the same problem and these numbers; `margin` is for OneCut's power."""
         blank = self.blank()
         with without_warnings():  # whether it is long enough is what we are asking
@@ -133,6 +160,19 @@ class Question:
     def _aimed_power(self, margin: float) -> float:
         """What OneCut is aimed at; rehearsals must leave little doubt that the promise is kept."""
         return max(0.51, float(f"{self.resolve + margin * (1.0 - self.resolve):.6g}"))
+
+    def most_pulls(self, gap: float, rho: float, margin: float = MARGINS[0]) -> float:
+        """Return the shortest horizon of a policy that names a winner: the cap of all arms, and a pull for the winner.
+
+        Infinity where no horizon is long enough.
+        """
+        try:
+            longest = _longest(self, gap, rho, margin)
+        except InvalidArgument:  # more arms than it takes
+            return math.inf
+        if self.falls_short(longest):
+            return math.inf
+        return float(max(SHORTEST_HORIZON, longest.arms * longest.cap + 1))
 
     def falls_short(self, policy: Policy[Any]) -> bool:
         """Say whether a policy had too few pulls to be aimed, and knows it: a coin may seem to keep a small promise."""
@@ -157,7 +197,7 @@ class Question:
     @property
     def promised(self) -> bool:
         """Whether the policy relies on the gap."""
-        return "gap" in self.entry.options and self.policy != ONE_CUT
+        return "gap" in self.entry.options and self.policy not in (ONE_CUT, EARLY_CUT)
 
     @property
     def papers(self) -> str:
@@ -176,3 +216,9 @@ class Question:
         if not blank.means:
             return None
         return "phased-elimination" if isinstance(blank, LinearEnvironment) else "batched-elimination"
+
+
+@lru_cache(maxsize=1024)
+def _longest(question: Question, gap: float, rho: float, margin: float) -> Any:
+    """The policy without an end to its horizon: its cap does not depend on the horizon, and is searched for once."""
+    return question.made(gap=gap, rho=rho, horizon=LONGEST_HORIZON, margin=margin)

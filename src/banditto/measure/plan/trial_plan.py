@@ -5,88 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from textwrap import wrap
-from typing import Annotated, Any, Final, Literal, NamedTuple
-
-from typing_extensions import TypedDict
+from typing import Any, NamedTuple
 
 from banditto import policies
-from banditto.core.json_types import AboveZero, Amount, Digest, Horizon, InsideUnit, Keywords, Natural, Positive, Share
 from banditto.core.protocol import Protocol
 from banditto.core.text import html_table, short, text_table
-from banditto.measure.certificate import CoinDecides, Regret, ShareOfRandomPlay
-from banditto.measure.lower_bounds import LowerBound, LowerBoundContent
+from banditto.measure.certificate import Regret
+from banditto.measure.lower_bounds import LowerBound
+from banditto.measure.plan.plan_content import SCHEMA_VERSION, PlanContent
 from banditto.measure.plan.planner import LEAST_RHO, Planner, Settled
-from banditto.measure.plan.questions import Question
-from banditto.measure.plan.yardsticks import Alternative, AlternativeContent, Yardstick, YardstickContent
+from banditto.measure.plan.questions import ONE_CUT, Question
+from banditto.measure.plan.winner_pulls import WinnerPulls
+from banditto.measure.plan.yardsticks import Alternative, Yardstick
 from banditto.measure.random_play import coin_warning, in_words, is_a_coins, late_warning, share_of_random_play
-from banditto.policies.policy import Policy
+from banditto.policies.policy import Level, Policy
 from banditto.problems.environment import Environment, LinearEnvironment
 
-SCHEMA_VERSION: Final = 2
+_MOST_ROWS, _SHOWN_ROWS = 24, 8  # more batches than that are shown in part
 _WIDTH = 82  # of the second column, so that a table fits a terminal of 100
-
-
-class PlanContent(TypedDict):
-    """A `TrialPlan` as plain data."""
-
-    schema_version: Literal[2]
-    policy: str
-    constants: str | None
-    arms: Annotated[int, Keywords(minimum=0, description="0 for an infinite action set")]
-    gap: AboveZero
-    rho: InsideUnit
-    horizon: Horizon
-    resolve: Annotated[InsideUnit, Keywords(description="the same as power, its name in version 1")]
-    power: InsideUnit
-    by: Annotated[float, Keywords(exclusiveMinimum=0, maximum=1)]
-    rate_at_most: InsideUnit | None
-    baseline: Share | None
-    control: Natural | None
-    resolved: Annotated[
-        float,
-        Keywords(
-            minimum=0,
-            maximum=1,
-            description="share of rehearsals in which every arm that is a gap worse was dropped in time",
-        ),
-    ]
-    expected_regret: Amount
-    regret_interval: Annotated[
-        list[Amount], Keywords(minItems=2, maxItems=2, description="holds 95% of all runs, and their mean")
-    ]
-    share_of_random_play: ShareOfRandomPlay
-    coin_decides: CoinDecides
-    exploration_pulls: Annotated[
-        float,
-        Keywords(minimum=0, description="mean number of pulls after which no arm that is a gap worse is pulled again"),
-    ]
-    bound: Annotated[float | None, Keywords(description="on P(two executions differ), proved; null without a proof")]
-    ratio_to_paper: Annotated[
-        float | None, Keywords(description="expected regret divided by that of paper_policy at the same horizon")
-    ]
-    paper_policy: str
-    paper_horizon: Annotated[
-        int | None, Keywords(description="about the shortest horizon at which paper_policy keeps the same promise")
-    ]
-    ratio_to_nonreplicable: Annotated[
-        float | None, Keywords(description="expected regret divided by that of nonreplicable_policy")
-    ]
-    nonreplicable_policy: str | None
-    lower_bound: Annotated[
-        LowerBoundContent | None,
-        Keywords(description="pulls that no replicable policy can do without; null where none is proved"),
-    ]
-    ordinary_test: Annotated[
-        YardstickContent | None, Keywords(description="what an ordinary test of the same question needs")
-    ]
-    alternatives: Annotated[
-        list[AlternativeContent], Keywords(description="other policies for the same promise, by their horizons")
-    ]
-    batches: list[dict[str, Any]]
-    instance: Annotated[dict[str, Any], Keywords(required=["name"])]
-    executions: Positive
-    seed: Natural
-    digest: Digest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +41,10 @@ class TrialPlan:
         instance: the environment on which the plan was rehearsed.
         resolved: the share of rehearsals that kept the promise.
         regret: expected pseudo-regret on `instance`, with an interval that holds 95% of all runs and the mean.
-        exploration_pulls: the mean number of pulls after which no arm that is `gap` worse is pulled again.
+        pulls: of each arm until the winner is named, at the gap; None where two runs repeat every pull.
+        pulls_elsewhere: the same at twice the gap and on a tie.
+        exploration_pulls: the mean number of pulls after which no arm that is `gap` worse is pulled again, or after
+            which the winner is named.
         bound: on the probability that two runs differ, proved; None without a proof that gives rho.
         paper_regret: expected regret of the paper's algorithm with the paper's constants; None if it cannot be made.
         paper_horizon: about the shortest horizon at which that algorithm keeps the promise; None if not looked for.
@@ -133,6 +72,8 @@ class TrialPlan:
     instance: Environment
     resolved: float
     regret: Regret
+    pulls: WinnerPulls | None
+    pulls_elsewhere: tuple[WinnerPulls, ...]
     exploration_pulls: float
     bound: float | None
     paper_regret: float | None
@@ -144,6 +85,11 @@ class TrialPlan:
     executions: int
     seed: int
     protocol: Protocol
+
+    @property
+    def level(self) -> Level:
+        """What two runs have in common: "sequence", every pull, or "winner"."""
+        return self.question.level
 
     @property
     def share_of_random_play(self) -> float | None:
@@ -158,8 +104,8 @@ class TrialPlan:
     @property
     def warning(self) -> str:
         """What to say where a coin decides, and what would help; empty where rewards do."""
-        if self.share_of_random_play is None or not is_a_coins(self.share_of_random_play):
-            return ""
+        if self.share_of_random_play is None or not is_a_coins(self.share_of_random_play) or self.pulls is not None:
+            return ""  # an experiment that ends with its winner has no pulls to spend better
         if not self.coin_decides:  # it is right in the end, and pays with every pull until then
             return late_warning(self.share_of_random_play)
         return coin_warning(self.share_of_random_play, self.policy.settings(), replicable=True)
@@ -191,10 +137,11 @@ class TrialPlan:
         compares with, whose `paper_regret` and `ordinary_regret` are there as ratios. `regret` is `expected_regret` and
         `regret_interval`. The `protocol` is a file of its own and is there by its digest.
         """
-        return {
+        found: PlanContent = {
             "schema_version": SCHEMA_VERSION,
             "policy": self.policy.name,
             "constants": self.constants,
+            "level": self.level,
             "arms": self.arms,
             "gap": self.gap,
             "rho": self.rho,
@@ -226,17 +173,36 @@ class TrialPlan:
             "seed": self.seed,
             "digest": self.protocol.digest,
         }
+        if self.pulls is not None:
+            found["pulls"] = self.pulls.to_dict()
+            found["pulls_elsewhere"] = [other.elsewhere() for other in self.pulls_elsewhere]
+        return found
 
     def rows(self) -> list[tuple[str, str]]:
         """Return what a reader wants to know, as pairs of a label and its text."""
         name = self.policy.name if self.constants is None else f"{self.policy.name}, {self.constants} constants"
-        low, high = self.regret.interval
         lowest = " (plans go no lower)" if self.rho <= LEAST_RHO else ""
-        share = self.exploration_pulls / self.horizon
+        winner = self.level == "winner"
+        differ = "name different winners" if winner else "differ"
         return [
             ("policy", name),
+            ("same", "the same winner in two runs; their pulls may differ" if winner else "every pull of two runs"),
             ("instance", self._described()),
-            ("rho", f"{self.rho:g}{lowest}: two runs differ with at most this probability{self._promise()}"),
+            ("rho", f"{self.rho:g}{lowest}: two runs {differ} with at most this probability{self._promise()}"),
+            *(self._until_the_winner() if winner else self._until_the_horizon()),
+            ("proved bound", "none" if self.bound is None else f"{self.bound:.4g}"),
+            *self._limits(),
+            *([] if winner else self._comparisons()),
+            *(("instead", _instead(other)) for other in self.alternatives),
+            ("seed", str(self.seed)),
+            ("digest", self.protocol.digest),
+        ]
+
+    def _until_the_horizon(self) -> list[tuple[str, str]]:
+        """What happens where all pulls are repeated: when worse arms are dropped, and what is lost."""
+        low, high = self.regret.interval
+        share = self.exploration_pulls / self.horizon
+        return [
             ("horizon", f"{self.horizon:,} pulls"),
             (
                 "resolved",
@@ -246,13 +212,29 @@ class TrialPlan:
             ("exploration", f"{self.exploration_pulls:,.0f} pulls, {share:.0%} of the horizon; mean of all runs"),
             ("expected regret", f"{short(self.regret.mean)} (95% of runs: {short(low)} to {short(high)})"),
             ("of random play", in_words(self.share_of_random_play, self.instance.means, coin=self.coin_decides)),
-            ("proved bound", "none" if self.bound is None else f"{self.bound:.4g}"),
-            *self._limits(),
+        ]
+
+    def _until_the_winner(self) -> list[tuple[str, str]]:
+        """What happens where the winner is repeated: how often it is the best arm, and after how many pulls."""
+        assert self.pulls is not None, "it is measured where a winner is named"
+        low, high = self.regret.interval
+        over = f"over {self.horizon:,} pulls, of which the winner has those that are left"
+        return [
+            (
+                "right",
+                f"{self.resolved:.2%} of runs name the best arm (asked for: {self.question.resolve:.4g})",
+            ),
+            ("pulls in all", self.pulls.in_words(self.arms, most=True)),
+            *((other.where, other.in_words(self.arms)) for other in self.pulls_elsewhere),
+            ("horizon", f"{self.horizon:,} pulls; the experiment ends as soon as the winner is named"),
+            ("expected regret", f"{short(self.regret.mean)} (95% of runs: {short(low)} to {short(high)}) {over}"),
+        ]
+
+    def _comparisons(self) -> list[tuple[str, str]]:
+        """What is lost, against others at the same horizon."""
+        return [
             ("against", _times(self.ratio_to_nonreplicable, self.question.ordinary, "not replicable")),
             ("against", _times(self.ratio_to_paper, self.question.papers, "the paper's constants") + self._longer()),
-            *(("instead", _instead(other)) for other in self.alternatives),
-            ("seed", str(self.seed)),
-            ("digest", self.protocol.digest),
         ]
 
     def _promise(self) -> str:
@@ -282,18 +264,28 @@ class TrialPlan:
         return f"; it would keep this promise from {self.paper_horizon:,} pulls on"
 
     def table(self) -> str:
-        """Return the rows, and below them the batches, as tables in plain text."""
+        """Return the rows, and below them the batches, as tables in plain text; of many batches a few."""
         described = self.policy.describe()
         lines = [
             ("" if number else label, line)
             for label, text in self.rows()
             for number, line in enumerate(wrap(text, _WIDTH, break_long_words=False) or [""])
         ]
-        return f"{text_table(('plan', ''), lines)}\n\n{text_table(described.header, described.rows)}"
+        shown, note = _some_of(described.rows)
+        return f"{text_table(('plan', ''), lines)}\n\n{text_table(described.header, shown)}{note}"
 
     def _repr_html_(self) -> str:
         described = self.policy.describe()
-        return html_table(("plan", ""), self.rows()) + html_table(described.header, described.rows)
+        return html_table(("plan", ""), self.rows()) + html_table(described.header, _some_of(described.rows)[0])
+
+
+def _some_of(rows: Sequence[tuple[object, ...]]) -> tuple[list[tuple[object, ...]], str]:
+    """Return all batches, or of very many some that are spread evenly, and a line that says so."""
+    if len(rows) <= _MOST_ROWS:
+        return list(rows), ""
+    numbers = sorted({round(step * (len(rows) - 1) / (_SHOWN_ROWS - 1)) for step in range(_SHOWN_ROWS)})
+    note = f"\n({len(numbers)} of {len(rows)} batches: the protocol has them all, and --json)"
+    return [rows[number] for number in numbers], note
 
 
 def _instead(other: Alternative) -> str:
@@ -336,6 +328,9 @@ def policies_for(question: Question) -> list[str]:
         if entry.linear == linear and (entry.any_set or blank.means) and name != "net-threshold"
     ]
     names = names if linear else [*names, "random-threshold:paper"]
+    names = [name for name in names if replace(question, policy=name).level == "sequence"]
+    if question.level == "winner":  # what every pull would cost, beside it
+        names = [ONE_CUT]
     return names if question.policy in names else [question.policy, *names]
 
 
