@@ -616,6 +616,18 @@ BAD: dict[str, dict[str, tuple[dict[str, str | None], str, str]]] = {
         "baseline too high": ({"baseline": "1"}, "--baseline", "1.0"),
         "control that is no arm": ({"control": "99"}, "--control", "99"),
         "by text": ({"by": "half"}, "--by", "half"),
+        "same what": ({"same": "winners"}, "--same", "winners"),
+        "same winner by a policy that repeats every pull": (
+            {"same": "winner"},
+            "--same",
+            "winner with random-threshold",
+        ),
+        "same sequence by a policy that names a winner": (
+            {"": "early-cut", "same": "sequence"},
+            "--same",
+            "sequence with early-cut",
+        ),
+        "a winner by a share of the horizon": ({"": None, "same": "winner", "by": "0.5"}, "--by", "0.5"),
         "bad seed": ({"seed": "-1"}, "--seed", "-1"),
         "unknown environment": ({"environment": "beta:2"}, "--environment", "beta:2"),
         "empty output": ({"out": ""}, "--out", "''"),
@@ -771,7 +783,7 @@ def test_bad_input_is_one_line_and_exit_code_2(
         if flags:
             content = json.loads(err)
             found = content.pop("offers", [])
-            assert all(set(offer) == {"rho", "gap", "horizon"} for offer in found)
+            assert all(set(offer) == {"rho", "gap", "horizon", "level"} for offer in found)
             assert bool(found) is offers
             assert set(content) == {"code", "argument", "given", "allowed", "message"}
             assert content["argument"] == argument
@@ -1222,6 +1234,21 @@ def test_a_plan_warns_where_all_pulls_come_before_the_decision() -> None:
     jsonschema.validate(printed, schema("plan"))
     assert not printed["coin_decides"]  # it is right in the end
     assert [f"banditto: warning: {text}\n" for text in printed["warnings"]] == [done.stderr]
+
+
+def test_plan_for_the_same_winner(tmp_path: Path) -> None:
+    """The team's question: 5% against 6%, four versions; the protocol is that of the policy that names a winner."""
+    words = ("plan", "--arms", "4", "--gap", "0.01", "--baseline", "0.05", "--rate-at-most", "0.06", "--rho", "0.3")
+    done = banditto(*words, "--same", "winner", "--json", "--save", "p.toml", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    printed = json.loads(done.stdout)
+    jsonschema.validate(printed, schema("plan"))
+    assert (printed["level"], printed["policy"], printed["lower_bound"]) == ("winner", "early-cut", None)
+    assert printed["horizon"] == 4 * printed["pulls"]["cap"] + 1
+    assert 4 * printed["pulls"]["mean"] <= 80_000
+    assert [place["gap"] for place in printed["pulls_elsewhere"]] == [0.02, 0.0]
+    protocol = bd.Protocol.load(tmp_path / "p.toml")
+    assert (protocol.policy, protocol.settings["level"], protocol.digest) == ("early-cut", "winner", printed["digest"])
 
 
 def test_plan_writes_curves(tmp_path: Path) -> None:

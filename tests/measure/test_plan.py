@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import math
 import re
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
 import banditto as bd
+from banditto.chance.coins import Coins
+from banditto.chance.noise import Noise
+from banditto.core.errors import NoPlan
 from banditto.core.rewards import Rewards
+from banditto.engine.batched import Execution, pulls_to_winner
 from banditto.measure.plan.planner import Open, Planner
 from banditto.measure.plan.plans import asked
 from banditto.measure.plan.rehearsal import rehearse
-from banditto.measure.plan.root_finding import first_on_ladder, near, rounded_up, smallest
+from banditto.measure.plan.root_finding import first_on_ladder, first_within, near, rounded_up, smallest
 from banditto.measure.plan.trial_plan import price_curves
 from banditto.policies import REGISTRY
 from banditto.policies.certified_elimination.ladder_search import LadderProblem, WindowShape
@@ -156,6 +161,10 @@ def test_a_budget_of_regret_with_rho_or_with_the_horizon() -> None:
         ({"gap": 0.1, "rho": 0.1, "rate_at_most": 0.2, "environment": "gaussian:1"}, "rate_at_most", "none but for"),
         ({"gap": 0.1, "rho": 0.1, "baseline": 0.3, "rate_at_most": 0.2}, "baseline", "from 0 to 0.2"),
         ({"gap": 0.1, "rho": 0.1, "seed": -1}, "seed", "integer"),
+        ({"gap": 0.1, "rho": 0.1, "same": "sequences"}, "same", "sequence or winner"),
+        ({"gap": 0.1, "rho": 0.1, "same": "winner", "policy": "one-cut"}, "same", "sequence, because one-cut repeats"),
+        ({"gap": 0.1, "rho": 0.1, "same": "sequence", "policy": "early-cut"}, "same", "winner, because early-cut"),
+        ({"gap": 0.1, "rho": 0.1, "same": "winner", "by": 0.5}, "by", "ends when it is named"),
     ],
 )
 def test_what_cannot_be_says_what_could_be(request_: dict[str, Any], argument: str, offer: str) -> None:
@@ -245,6 +254,22 @@ def test_root_finding() -> None:
     for guess in (1.0, 6.5, 7.5, 90.0):
         assert near(lambda x: x >= 7.0, guess, 1.0, 100.0, 1.1, 1.001) == pytest.approx(7.0, rel=0.001)
     assert near(lambda x: True, 5.0, 1.0, 100.0, 1.5, 1.001) == 1.0
+    calls: list[float] = []
+
+    def spending(value: float) -> float:
+        calls.append(value)
+        return 1e6 / value**2 + 50.0
+
+    found = first_within(spending, 150.0, 1e-3, 1e4, 1.001)
+    assert found == pytest.approx(100.0, rel=0.001)
+    assert found is not None
+    assert spending(found) <= 150.0
+    assert len(calls) <= 16
+    assert first_within(spending, 40.0, 1e-3, 1e4, 1.001) is None
+    assert first_within(spending, 1e13, 1e-3, 1e4, 1.001) == 1e-3
+    assert first_within(lambda value: math.inf if value < 7.0 else 1.0, 2.0, 1.0, 100.0, 1.001) == pytest.approx(
+        7.0, rel=0.001
+    )
     assert [rounded_up(value) for value in (7.2, 1234.0, 12345.0, 996_312.4)] == [8, 1234, 12350, 996_400]
 
 
@@ -267,11 +292,135 @@ def test_aims_are_certified_and_spend_what_they_say() -> None:
     assert min(abs(total / best_aim(problem, aim).spending - 1.0) for total in spent) <= 0.05
 
 
+# -- the same winner ------------------------------------------------------------------------------------------------
+
+
+@cache
+def winner(**request: Any) -> bd.TrialPlan:
+    return bd.plan(**request, same="winner")
+
+
+def test_a_winner_level_plan_says_how_many_pulls_it_takes() -> None:
+    found = winner(arms=3, gap=0.1, rho=0.2)
+    policy: Any = found.policy
+    assert (found.level, policy.name, policy.level, found.question.by) == ("winner", "early-cut", "winner", 1.0)
+    assert found.horizon == 3 * policy.cap + 1 == policy.horizon
+    assert found.resolved >= 0.95
+    assert found.bound is not None
+    assert found.bound <= 0.2
+    assert bd.policy_of(found.protocol) == policy
+    assert found.protocol.settings["level"] == "winner"
+    content: Any = found.to_dict()
+    assert set(content["pulls"]) == {"cap", "mean", "median", "p95"}
+    assert [place["gap"] for place in content["pulls_elsewhere"]] == [0.2, 0.0]
+    twice, tie = content["pulls_elsewhere"]
+    for place in (content["pulls"], twice, tie):
+        assert place["cap"] == policy.cap
+        assert 0 < place["median"] <= place["p95"] <= policy.cap
+        assert 0 < place["mean"] <= policy.cap
+    assert twice["mean"] < content["pulls"]["mean"] < tie["mean"]
+    assert content["exploration_pulls"] == 3 * content["pulls"]["mean"]
+    # what is about every pull, or about what is left of a horizon, is not said of a winner
+    for name in ("lower_bound", "ratio_to_paper", "paper_horizon", "ratio_to_nonreplicable"):
+        assert content[name] is None
+    assert [other["policy"] for other in content["alternatives"]] == ["one-cut"]
+    table = found.table()
+    assert "the same winner in two runs; their pulls may differ" in table
+    assert f"on average {3 * content['pulls']['mean']:,.0f}, at most {3 * policy.cap:,}" in table
+    assert "no replicable policy" not in table
+    assert table.endswith(f"(8 of {len(policy.schedule.looks) + 1} batches: the protocol has them all, and --json)")
+
+
+def test_a_sequence_level_plan_says_so_and_has_no_pulls_until_a_winner() -> None:
+    content: Any = bd.plan(arms=2, gap=0.4, rho=0.5, same="sequence").to_dict()
+    assert content["level"] == "sequence"
+    assert "pulls" not in content
+    assert "pulls_elsewhere" not in content
+    assert content == bd.plan(arms=2, gap=0.4, rho=0.5).to_dict()
+
+
+def test_a_named_policy_decides_the_level() -> None:
+    found = bd.plan(arms=3, gap=0.1, rho=0.2, policy="early-cut")
+    assert found.to_dict() == winner(arms=3, gap=0.1, rho=0.2).to_dict()
+
+
+def test_pulls_until_the_winner_are_those_of_fresh_executions() -> None:
+    """Means of 4,000 and of 16,384 executions, within 5.5 standard errors (false-failure rate 4e-8 for each)."""
+    found = winner(arms=3, gap=0.1, rho=0.2)
+    places = [(found.instance, found.pulls), (bd.Bernoulli([0.4, 0.4, 0.6]), found.pulls_elsewhere[0])]
+    places.append((bd.Bernoulli([0.5, 0.5, 0.5]), found.pulls_elsewhere[1]))
+    for world, said in places:
+        assert said is not None
+        fresh = Execution(found.policy, world, Coins(77, 0, 16_384), Noise(78, 0, 0))
+        each = pulls_to_winner(fresh)[1] / 3
+        error = each.std() * math.sqrt(1 / 4000 + 1 / 16_384)
+        assert abs(float(each.mean()) - said.mean) <= 5.5 * error
+        assert np.mean(each <= said.median) >= 0.45
+        assert np.mean(each <= said.p95) >= 0.94
+
+
+def test_a_winner_there_and_back() -> None:
+    """The most pulls, and from them rho and the gap again, within two percent."""
+    planner = Planner(asked(None, 3, None, "bernoulli", same="winner"), 0, lambda line: None)
+    horizon = planner.horizon(0.1, 0.2)
+    assert horizon is not None
+    assert planner.rho(0.1, horizon, 1.001) == pytest.approx(0.2, rel=0.02)
+    assert planner.gap(0.2, horizon, 1.001) == pytest.approx(0.1, rel=0.02)
+
+
+def test_a_budget_of_pulls_is_kept_for_a_winner() -> None:
+    found = winner(arms=3, gap=0.1, horizon=4000)
+    policy: Any = found.policy
+    assert found.horizon == policy.horizon == 4000
+    assert 0.98 * 4000 <= 3 * policy.cap < 4000
+    assert found.resolved >= 0.95
+
+
+def test_twice_the_gap_keeps_promised_rates_and_a_tie_has_the_baseline() -> None:
+    known = asked(None, 4, None, "bernoulli", rate_at_most=0.06, baseline=0.05, same="winner")
+    assert known.instance(0.01).means == (0.05, 0.05, 0.05, 0.06)
+    twice, tie = known.elsewhere(0.02), known.elsewhere(0.0)
+    assert twice is not None
+    assert twice.means == (0.04, 0.04, 0.04, 0.06)
+    assert tie is not None
+    assert tie.means == (0.05,) * 4
+    assert known.elsewhere(0.07) is None
+    assert asked(None, 2, None, "bernoulli", same="winner").elsewhere(1.2) is None
+
+
+@pytest.mark.long
+def test_a_control_is_kept_on_a_tie() -> None:
+    found = winner(arms=3, gap=0.1, rho=0.2, control=1)
+    assert found.policy.settings()["control"] == 1
+    assert found.horizon > winner(arms=3, gap=0.1, rho=0.2).horizon
+
+
+def test_where_every_pull_takes_too_many_the_same_winner_is_offered() -> None:
+    with pytest.raises(NoPlan, match="or same = winner, which takes fewer pulls$") as refusal:
+        bd.plan(arms=2, gap=0.2, horizon=100)
+    offers = refusal.value.offers
+    winners = {offer.rho: offer.horizon for offer in offers if offer.level == "winner"}
+    others = {offer.rho: offer.horizon for offer in offers if offer.level == "sequence" and offer.gap == 0.2}
+    assert set(winners) == {0.1, 0.3}
+    for rho, horizon in winners.items():
+        assert horizon < others[rho]
+        assert Planner(asked(None, 2, None, "bernoulli", same="winner"), 0, lambda line: None).feasible(
+            0.2, rho, horizon
+        )
+
+
+def test_a_winner_that_takes_too_many_pulls_is_refused_with_what_can_be_had() -> None:
+    with pytest.raises(NoPlan, match="^horizon: .*too short.*at least") as refusal:
+        winner(arms=3, gap=0.1, horizon=300)
+    assert {offer.level for offer in refusal.value.offers} == {"winner"}
+
+
 def test_curves_have_a_line_for_every_policy() -> None:
     points = price_curves(question(arms=2), 0.3, rhos=(0.2, 0.5))
     names = {point.policy for point in points}
     assert {"certified-elimination", "mean-rounding", "explore-then-commit"} < names
-    assert names == {name for name, entry in REGISTRY.items() if not entry.linear} | {"random-threshold:paper"}
+    every_pull = {name for name, entry in REGISTRY.items() if not entry.linear} - {"early-cut"}
+    assert names == every_pull | {"random-threshold:paper"}  # a winner promises less, and has no line beside them
     for name in names - {"explore-then-commit"}:  # which with rho = 0.5 is wrong too often to keep any promise
         line = [point for point in points if point.policy == name]
         assert [point.rho for point in line] == [0.2, 0.5]

@@ -289,18 +289,19 @@ class Planner:
     def _offers(self, gap: float | None, rho: float | None, horizon: int) -> list[Offer]:
         """List plans near what was asked for: a few rhos with the gap and their horizons, or with the horizon."""
         found: list[Offer] = []
+        level = self.question.level
         for share in sorted({rho or _OFFERED[0], *_OFFERED}):
             self.tell(f"what can be had with rho = {share:g}")
             lead = gap or self.widest
             length = self.horizon(lead, share)
             if length is not None:
-                found.append(Offer(share, lead, length))
+                found.append(Offer(share, lead, length, level))
             winner = self._for_a_winner(lead, share)
             if winner is not None and (length is None or winner < length):
                 found.append(Offer(share, lead, winner, "winner"))
             narrowest = self.gap(share, horizon)
             if narrowest is not None:
-                found.append(Offer(share, float(offered(narrowest)), horizon))
+                found.append(Offer(share, float(offered(narrowest)), horizon, level))
         return found
 
     def _for_a_winner(self, gap: float, rho: float) -> int | None:
@@ -311,8 +312,8 @@ class Planner:
         return Planner(question, self.seed, self.tell, PlanEffort(4096, 1.15, COARSE)).horizon(gap, rho)
 
     def _refusal(self, argument: str, given: str, found: list[str], offers: list[Offer]) -> BandittoError:
-        if any(offer.level == "winner" for offer in offers):
-            found = [*found, "same = winner, with fewer pulls"]
+        if any(offer.level != self.question.level for offer in offers):
+            found = [*found, "same = winner, which takes fewer pulls"]
         allowed = "; or ".join(found) or f"another policy than {self.question.policy}"
         return NoPlan(argument, given, allowed, offers)
 
