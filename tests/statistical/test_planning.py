@@ -33,6 +33,9 @@ PLANS: list[dict[str, Any]] = [
     {"arms": 4, "gap": 0.05, "rho": 0.1},
     {"arms": 4, "gap": 0.05, "rho": 0.2, "policy": "certified-elimination"},
     {"arms": 4, "gap": 0.01, "horizon": 200_000, "rate_at_most": 0.1, "by": 1},
+    {"arms": 4, "gap": 0.05, "rho": 0.1, "same": "winner"},
+    {"arms": 4, "gap": 0.01, "horizon": 200_000, "rate_at_most": 0.06, "baseline": 0.05, "same": "winner"},
+    {"arms": 2, "gap": 0.1, "rho": 0.2, "same": "winner", "control": 0},
 ]
 
 

@@ -186,7 +186,12 @@ class TrialPlan:
         differ = "name different winners" if winner else "differ"
         return [
             ("policy", name),
-            ("same", "the same winner in two runs; their pulls may differ" if winner else "every pull of two runs"),
+            (
+                "same",
+                "the same winner in two runs; their pulls may differ"
+                if winner
+                else "the same sequence: every pull of two runs",
+            ),
             ("instance", self._described()),
             ("rho", f"{self.rho:g}{lowest}: two runs {differ} with at most this probability{self._promise()}"),
             *(self._until_the_winner() if winner else self._until_the_horizon()),
