@@ -95,6 +95,11 @@ SIGNATURES = {
         "'certified', sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None, rate_at_most: 'float | None' = None, "
         "schedule: 'GridSchedule' = None) -> None"
     ),
+    "EarlyCut": (
+        "(*, arms: 'int', horizon: 'int', rho: 'float', constants: \"Literal['certified', 'paper']\" = "
+        "'certified', sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None, rate_at_most: 'float | None' = None, "
+        "gap: 'float', power: 'float' = 0.95, control: 'int | None' = None, schedule: 'EarlySchedule' = None) -> None"
+    ),
     "OneCut": (
         "(*, arms: 'int', horizon: 'int', rho: 'float', constants: \"Literal['certified', 'paper']\" = "
         "'certified', sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None, rate_at_most: 'float | None' = None, "

@@ -45,6 +45,11 @@ CONSTRUCTORS: dict[str, Callable[[], Any]] = {
     "one cut, 2 arms": lambda: bd.OneCut(arms=2, horizon=10**6, rho=0.1, gap=0.4),
     "one cut, 6 arms": lambda: bd.OneCut(arms=6, horizon=10**8, rho=0.3, gap=0.4, rewards="gaussian"),
     "one cut, control, rates": lambda: bd.OneCut(arms=4, horizon=10**6, rho=0.2, gap=0.3, control=1, rate_at_most=0.9),
+    "early cut, 2 arms": lambda: bd.EarlyCut(arms=2, horizon=10**6, rho=0.1, gap=0.4),
+    "early cut, 5 arms, Gaussian": lambda: bd.EarlyCut(arms=5, horizon=10**7, rho=0.2, gap=0.3, rewards="gaussian"),
+    "early cut, control, rates": lambda: bd.EarlyCut(
+        arms=4, horizon=10**6, rho=0.2, gap=0.15, control=1, rate_at_most=0.3
+    ),
 }
 
 PINNED = {
@@ -70,6 +75,9 @@ PINNED = {
     "one cut, 2 arms": "9b45bcaa5708dab179f35aa6ead405688a172b0de4b2012723f1855982ee617f",
     "one cut, 6 arms": "e25cf330a74e8b254d39e05b9ca78a801a67af6599b4d292da01dd181923a415",
     "one cut, control, rates": "ce11bbf36d123c0addcfe21f2ad3cff774e43b576c1758e2588749d4e3634838",
+    "early cut, 2 arms": "e297485c7027932f9d74d36bcfc0fbc2fb635c63b9378006465b9cd3de51d01d",
+    "early cut, 5 arms, Gaussian": "93fb739559412487376ab3295b2b237505f018bc75514a0f53c68be660ad6bb8",
+    "early cut, control, rates": "95524e806746c67ea32c989aa3a012627fd418b570a18686a2eb5cfccbbfec9c",
 }
 
 

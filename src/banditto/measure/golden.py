@@ -49,6 +49,9 @@ CASES = {
     "one cut, 2 arms": "one-cut-2-arms",
     "one cut, 6 arms": "one-cut-6-arms",
     "one cut, control, rates": "one-cut-control-rates",
+    "early cut, 2 arms": "early-cut-2-arms",
+    "early cut, 5 arms, Gaussian": "early-cut-5-arms-gaussian",
+    "early cut, control, rates": "early-cut-control-rates",
 }
 
 

@@ -14,7 +14,8 @@ Place = tuple[str | int, ...]  # keys and indices on the way to a number
 def scaled(protocol: Protocol) -> Iterator[tuple[str, Protocol, Protocol]]:
     """For every kind of number in `resolved` its name, and the protocol with larger and with smaller ones.
 
-    Edited are all numbers of a name together, the first alone and the last alone.
+    Edited are all numbers of a name together, the first alone and the last alone. Numbers that are 0 stay what they
+    are, so they are left out.
     """
     content = protocol.to_dict()
     places: dict[str, list[Place]] = {}
@@ -23,17 +24,20 @@ def scaled(protocol: Protocol) -> Iterator[tuple[str, Protocol, Protocol]]:
         places.setdefault(name, []).append(place)
     for name, found in places.items():
         for chosen in dict.fromkeys((tuple(found), (found[0],), (found[-1],))):
-            yield name, _with(protocol, chosen, _larger), _with(protocol, chosen, _smaller)
+            larger = _with(protocol, chosen, _larger)
+            if larger != protocol:
+                yield name, larger, _with(protocol, chosen, _smaller)
 
 
 def edited(protocol: Protocol) -> Iterator[tuple[str, Protocol]]:
-    """The protocol with the first or the last of its batches left out, or there twice, and what was done."""
-    batches = protocol.to_dict()["resolved"].get("batches", [])
-    if batches:
-        yield "left out", _with_batches(protocol, batches[1:])
-        yield "left out", _with_batches(protocol, batches[:-1])
-        yield "repeated", _with_batches(protocol, [batches[0], *batches])
-        yield "repeated", _with_batches(protocol, [*batches, batches[-1]])
+    """The protocol with the first or the last of its batches or looks left out, or there twice, and what was done."""
+    for name in ("batches", "looks"):
+        rows = protocol.to_dict()["resolved"].get(name, [])
+        if rows:
+            yield "left out", _with_rows(protocol, name, rows[1:])
+            yield "left out", _with_rows(protocol, name, rows[:-1])
+            yield "repeated", _with_rows(protocol, name, [rows[0], *rows])
+            yield "repeated", _with_rows(protocol, name, [*rows, rows[-1]])
 
 
 def _numbers(value: Any, place: Place = ()) -> Iterator[Place]:
@@ -70,7 +74,7 @@ def _with(protocol: Protocol, places: tuple[Place, ...], change: Callable[[Any],
     return Protocol.from_dict(content)
 
 
-def _with_batches(protocol: Protocol, batches: list[Any]) -> Protocol:
+def _with_rows(protocol: Protocol, name: str, rows: list[Any]) -> Protocol:
     content = protocol.to_dict()
-    content["resolved"]["batches"] = batches
+    content["resolved"][name] = rows
     return Protocol.from_dict(content)

@@ -17,7 +17,7 @@ from banditto.core.errors import InvalidArgument, ShortHorizonWarning
 from banditto.core.protocol import Protocol
 from banditto.geometry.actions.finite import FiniteActions
 from banditto.policies import baselines
-from banditto.policies.policy import BatchedPolicy, Guarantee, PlacedPolicy, Policy
+from banditto.policies.policy import BatchedPolicy, Guarantee, PlacedPolicy, Policy, own_level
 from banditto.problems.catalogue import policy_of
 from banditto.testing.edits import edited, scaled
 
@@ -293,6 +293,27 @@ def check_description(policy: Policy[Any]) -> None:
     assert minimum is None or minimum >= policy.arms
 
 
+def check_level(policy: Policy[Any]) -> None:
+    """What is promised, every pull or the winner alone, is said alike by policy, guarantee and protocol.
+
+    A policy that promises the winner alone pulls all arms equally often until it names one, and leaves the rest to it.
+    """
+    level = own_level(policy)
+    assert level in ("sequence", "winner")
+    assert policy.guarantee().level == level, "policy and guarantee are about different levels"
+    said = policy.protocol(seed=1).settings.get("level")
+    assert said == (None if level == "sequence" else level), "the protocol has another level than the policy"
+    if level == "sequence":
+        return
+    plans, _ = play(policy, Coins(SEED, count=REPLICATES))
+    left = np.full(REPLICATES, policy.horizon)
+    for plan in plans:
+        alone = (plan > 0).sum(axis=1) == 1
+        assert (plan[alone].max(axis=1) == left[alone]).all(), "a winner that does not get all that is left"
+        assert (plan[~alone] == plan[~alone][:, :1]).all(), "before there is a winner, arms are pulled unequally"
+        left = left - plan.sum(axis=1)
+
+
 # what every batched policy must keep to, replicable or not
 BATCHED_CHECKS: tuple[Check, ...] = (
     check_pulls_add_up,
@@ -311,4 +332,5 @@ POLICY_CHECKS: tuple[Check, ...] = (
     check_guarantee_adds_up,
     check_edited_constants,
     check_description,
+    check_level,
 )
