@@ -1,4 +1,4 @@
-"""(v) EarlyCut in two labs that have one half each of a data set, drawn without replacement. Half a minute.
+"""(w) EarlyCut in two labs that have one half each of a data set, drawn without replacement. Half a minute.
 
 A population has rows for each arm. It is split in two at random, one half for each lab, and both play with the same
 coins, row by row, until they name a winner; the cap is at most the rows of a half. That is repeated with other splits
@@ -165,7 +165,7 @@ def main(quick: bool = False) -> None:
     for name in POPULATIONS:
         policy, found = measured(name, splits)
         low = lower_limit(found.differ, found.splits, ERROR / len(POPULATIONS))
-        what = f"(v) {name}: rho {policy.rho:g}, {found.rows:,.0f} rows, cap {policy.arms} * {policy.cap:,}"
+        what = f"(w) {name}: rho {policy.rho:g}, {found.rows:,.0f} rows, cap {policy.arms} * {policy.cap:,}"
         line(what, f"{found.differ / found.splits:.4f} differ", f"lower limit {low:.4f} at most rho", low <= policy.rho)
 
 
