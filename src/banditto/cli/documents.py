@@ -188,7 +188,7 @@ LiveContent = (
 
 
 class LiveOrigin(Provenance):
-    """What every verb of live experiments prints but `init` and `status`, whose documents have a later version."""
+    """What live verbs print but `init`, `status` and `replicate`, whose documents have a later version."""
 
     schema_version: Literal[1]
 
@@ -229,8 +229,10 @@ class VerificationDocument(VerificationContent, LiveOrigin):
     """What `banditto verify --json` prints."""
 
 
-class ReplicationDocument(ReplicationContent, LiveOrigin):
+class ReplicationDocument(ReplicationContent, Provenance):
     """What `banditto replicate --json` prints."""
+
+    schema_version: Literal[2]
 
 
 class ExportDocument(ExportContent, LiveOrigin):
@@ -252,7 +254,7 @@ DOCUMENTS: dict[str, tuple[Any, ...]] = {
     "plan": (earlier.FirstPlanDocument, PlanDocument),
     "policies": (earlier.FirstPoliciesDocument, PoliciesDocument),
     "replay": (earlier.FirstReplayDocument, ReplayDocument),
-    "replication": (ReplicationDocument,),
+    "replication": (earlier.FirstReplicationDocument, ReplicationDocument),
     "reproduction": (ReproductionDocument,),
     "status": (earlier.FirstStatusDocument, StatusDocument),
     "stopped": (StoppedDocument,),

@@ -24,6 +24,7 @@ from banditto.core.json_types import (
 )
 from banditto.core.provenance import Origin, Provenance, Warned
 from banditto.live.answers import TicketCounts
+from banditto.live.replicate import DivergenceContent
 from banditto.measure.attack.attacking import WorstContent
 from banditto.measure.certificate import IntervalKind, RegretContent
 from banditto.measure.replay import DryContent, StretchContent
@@ -306,3 +307,20 @@ class FirstPoliciesDocument(Origin):
     schema_version: Literal[1]
     policies: list[PolicyContent]
     versions: dict[str, Any]
+
+
+class FirstReplication(TypedDict):
+    """Two runs side by side, when all policies promised the same sequence."""
+
+    digest: Digest
+    runs: Annotated[list[str], Keywords(minItems=2, maxItems=2)]
+    decisions: list[Natural]
+    compared: Natural
+    same: bool
+    divergence: DivergenceContent | None
+
+
+class FirstReplicationDocument(FirstReplication, Provenance):
+    """What `banditto replicate --json` printed."""
+
+    schema_version: Literal[1]

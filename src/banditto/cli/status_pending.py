@@ -26,6 +26,11 @@ def status(name: parameters.Name, store: parameters.StoreOption = None, as_json:
         ("batches", f"{found.batch - 1}, all decided") if found.state == "finished" else ("batch", str(found.batch)),
         ("pulls decided", f"{found.spent:,} of {found.horizon:,}"),
     ]
+    if found.level == "winner":
+        rows += [("level", "winner: two runs name the same one; it ends the experiment")]
+    if found.winner is not None:
+        how = {"lead": ", by its lead", "coin": ", by the shared coin: nobody led by enough", None: ""}
+        rows += [("winner", found.winner + how[found.decided_by])]
     rows += [(f"arm {arm}", f"{found.told[arm]:,} of {pulls:,} rewards") for arm, pulls in found.plan.items()]
     rows += [("tickets", ", ".join(f"{count:,} {state}" for state, count in found.tickets.items()))]
     rows += [("events", f"{found.events:,}"), ("digest", found.digest), ("head", found.head)]

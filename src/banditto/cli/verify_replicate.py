@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -17,6 +17,7 @@ Expect = Annotated[
     str | None,
     typer.Option("--expect", metavar="HEAD", help="The head of a receipt, which must be in the log."),
 ]
+REPLICATION_VERSION: Final = 2  # of the schema
 _URL_AND_NAME = parameters.StandsFor("store", "name")
 Run = Annotated[str, typer.Argument(metavar="RUN", help="URL#NAME."), _URL_AND_NAME]
 OtherRun = Annotated[
@@ -37,7 +38,8 @@ def verify(
 
     with progress_bar("verify", quiet, "events") as progress:
         found = replay(url, name, expect, progress=progress)
-    text = f"{name} verifies: {found.events:,} events, {len(found.decisions)} decisions, head {found.head}"
+    named = f", winner {found.winner} (level: winner)" if found.winner is not None else ""
+    text = f"{name} verifies: {found.events:,} events, {len(found.decisions)} decisions{named}, head {found.head}"
     if not found.holds:
         where = "" if found.event is None else f"event {found.event}: "
         text = f"{name} does not verify: {where}{found.problem}"
@@ -54,12 +56,16 @@ def replicate(first: Run, second: OtherRun, as_json: parameters.Json = False, qu
         found = compared(first, second, progress=progress)
     content = found.to_dict()
     if not found.compared:
-        text = f"nothing to compare: no batch is decided in both (digest {found.digest[:12]})"
+        missing = "not both have a winner" if found.level == "winner" else "no batch is decided in both"
+        text = f"nothing to compare: {missing} (digest {found.digest[:12]})"
+    elif found.level == "winner" and found.divergence is None:
+        looks = f"after {found.decisions[0]} and {found.decisions[1]} looks"
+        text = f"the same winner: {found.winners[0]}, {looks} (level: winner; digest {found.digest[:12]})"
     elif found.divergence is None:
         text = f"the same: {found.compared} decisions of both (digest {found.digest[:12]})"
     else:
         text = _diverged(content)
-    print_steps(content, text, as_json)
+    print_steps(content, text, as_json, REPLICATION_VERSION)
     return EXIT_OK if found.same else EXIT_CHECK
 
 
@@ -80,6 +86,9 @@ def _diverged(content: ReplicationContent) -> str:
     mean = "mean so far" if "so far" in found["thresholds"] else "mean"
     header = ("arm", *(f"{what}, run {k}" for what in (mean, "behind", "next pulls") for k in (1, 2)))
     lines = [f"run 1 is {names[0]}, run 2 is {names[1]}; they differ after batch {found['batch']}", ""]
+    if content["level"] == "winner":
+        one_named, two_named = content["winners"]
+        lines.insert(0, f"different winners (level: winner): {one_named} in run 1, {two_named} in run 2")
     lines += [text_table(header, rows), ""]
     lines += [f"{name}: {value}" for name, value in found["thresholds"].items()]
     lines += [f"coin {toss['purpose']}, arm {toss['arm']}: {toss['value']:.6f}" for toss in found["coins"]]

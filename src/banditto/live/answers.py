@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from typing_extensions import TypedDict
 
-from banditto.core.json_types import Digest, Natural, Positive
+from banditto.core.json_types import Digest, Keywords, Natural, Positive
+from banditto.live.winners import DecidedBy
+from banditto.policies.policy import Level, LevelContent
 
 AskState = Literal["issued", "waiting", "finished", "stopped"]
 Told = Literal["recorded", "repeated", "excluded"]
@@ -68,6 +70,12 @@ class StatusContent(TypedDict):
     tickets: TicketCounts
     registered: str
     warnings: list[str]
+    level: LevelContent
+    winner: Annotated[str | None, Keywords(description="at the level of winners the arm that was named, once one was")]
+    decided_by: Annotated[
+        DecidedBy | None,
+        Keywords(description="what named the winner: its lead, or a shared coin (the control, where there is one)"),
+    ]
 
 
 class Assignment(NamedTuple):
@@ -152,6 +160,9 @@ class ExperimentStatus:
     tickets: dict[str, int]  # of all batches: open, told, missing, late
     registered: str  # when; UTC, ISO 8601
     warnings: tuple[str, ...] = ()  # arms whose rewards contradict what the protocol promises of them
+    level: Level = "sequence"  # what two runs have in common: every pull, or the winner
+    winner: str | None = None  # at the level of winners: the arm that was named, which ended the experiment
+    decided_by: DecidedBy | None = None  # what named it
 
     def to_dict(self) -> StatusContent:
         """Return plain data with the names of the attributes."""
@@ -175,4 +186,7 @@ class ExperimentStatus:
             },
             "registered": self.registered,
             "warnings": list(self.warnings),
+            "level": self.level,
+            "winner": self.winner,
+            "decided_by": self.decided_by,
         }

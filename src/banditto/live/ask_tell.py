@@ -52,7 +52,7 @@ class Transaction:
             return self._answer(slots_of(self._rows.event(self._id, before).content))
         slots = self.standing.hand_out(n) if self.standing.free else []
         if not slots:
-            return _nothing(self.standing)
+            return _nothing(self.standing, self._registration.arm_names)
         places = [[ticket.position, ticket.attempt, arm] for ticket, arm in slots]
         event = self._append("ask", {"batch": self.standing.stage.batch, "slots": places, "request": request})
         self._rows.issue(self._id, slots)
@@ -200,8 +200,10 @@ class Transaction:
         return ticket, row
 
 
-def _nothing(standing: Standing) -> Answer:
+def _nothing(standing: Standing, names: Sequence[str]) -> Answer:
     """Answer without a ticket, and say why there is none."""
+    if standing.stage.winner is not None:
+        return Answer((), "finished", f"the experiment is finished: {names[standing.stage.winner]} is the winner")
     if standing.status != "running":
         return Answer((), standing.status, f"the experiment is {standing.status}")
     waiting = standing.stage.length - sum(standing.counts)

@@ -37,6 +37,7 @@ _KEYS = {
     "decide": {"batch", "counts", "sums", "totals", "next"},
     "stop": {"reason"},
 }
+_MORE = {"decide": {"winner"}}  # where a policy at the level of winners has named one
 
 
 class Event(NamedTuple):
@@ -77,6 +78,7 @@ class Decision:
     next_pulls: tuple[int, ...]
     event: int
     time: str
+    winner: int | None = None  # the arm that was named, at the level of winners; there are no pulls after that
 
 
 class FoldedLog:
@@ -91,10 +93,16 @@ class FoldedLog:
         self.versions: dict[str, str] = {}  # of the software that wrote last
         self.decisions: list[Decision] = []
 
+    @property
+    def winner(self) -> str | None:
+        """The name of the arm that a policy at the level of winners has named."""
+        arm = self.standing.stage.winner
+        return None if arm is None else self.registration.arm_names[arm]
+
     def apply(self, event: Event) -> None:
         """Apply one event; raise `LogError` if it does not follow from those before it."""
         content = event.content
-        if event.kind not in _KEYS or set(content) != _KEYS[event.kind]:
+        if event.kind not in _KEYS or set(content) - _MORE.get(event.kind, set()) != _KEYS[event.kind]:
             raise LogError("a body of another shape")
         if not isinstance(content.get("reason", ""), str):
             raise LogError("a reason that is no text")
@@ -147,7 +155,8 @@ class FoldedLog:
     def _decide(self, event: Event, content: Mapping[str, Any]) -> None:
         expected, self.standing = self.standing.decide(self._course)
         if content != expected:
-            wrong = next(name for name in expected if content.get(name) != expected[name])
+            names = (*expected, *content)
+            wrong = next(name for name in names if content.get(name) != expected.get(name))
             raise LogError(f"a decision that the policy does not take ({wrong})")
         self.decisions.append(
             Decision(
@@ -155,6 +164,7 @@ class FoldedLog:
                 counts=tuple(expected["counts"]),
                 totals=tuple(float.fromhex(total) for total in expected["totals"]),
                 next_pulls=self.standing.stage.pulls,
+                winner=self.standing.stage.winner,
                 event=event.number,
                 time=event.time,
             )

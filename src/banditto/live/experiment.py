@@ -11,30 +11,31 @@ import platform
 import uuid
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from types import TracebackType
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from banditto.core.errors import BandittoError, ConflictError, InvalidArgument, NoStore, StoreError
-from banditto.core.exact import integer, real
+from banditto.core.exact import integer
 from banditto.core.protocol import Protocol
 from banditto.live.answers import Answer, Changed, ExperimentStatus, Pending, Told
 from banditto.live.ask_tell import Totals, Transaction
+from banditto.live.checked_words import LONGEST_TEXT, checked_name, checked_text, moment_before
 from banditto.live.event_log import Row
 from banditto.live.fold import Course, Stage, Standing, Ticket
 from banditto.live.promises import contradictions, promised_rate
 from banditto.live.registration import Registration, registered
 from banditto.live.sql import Reading, Writing, now
 from banditto.live.store import Store
+from banditto.live.winners import found_by
+from banditto.policies.policy import own_level
 from banditto.version import __version__
 
 T = TypeVar("T")
 Seen = tuple[list[int], list[float]]  # counts and totals of a batch, in the policy's units
 MOST_TICKETS = 10_000
-LONGEST_NAME = 100
-LONGEST_TEXT = 2000
 SOFTWARE = {"banditto": __version__, "numpy": np.__version__, "python": platform.python_version()}
 
 
@@ -253,10 +254,13 @@ class Experiment(AbstractContextManager["Experiment"]):
     def status(self) -> ExperimentStatus:
         """Look up where the experiment stands: its batch, what was handed out and told, the digest and the head.
 
-        Its `warnings` name arms whose rewards contradict the `rate_at_most` of the protocol.
+        Its `warnings` name arms whose rewards contradict the `rate_at_most` of the protocol. A policy at the level of
+        winners ends the experiment by naming one: its `winner`, `decided_by` its "lead" or the shared "coin".
         """
         names = self.registration.arm_names
         row, standing, counts, seen = self._store.read(self._look)
+        winner = standing.stage.winner
+        found = None if winner is None else found_by(self.registration, seen[:-1])
         planned = [(names[arm], arm, pulls) for arm, pulls in enumerate(standing.stage.pulls) if pulls]
         return ExperimentStatus(
             name=self.name,
@@ -273,6 +277,9 @@ class Experiment(AbstractContextManager["Experiment"]):
             tickets={state: counts.get(state, 0) for state in ("open", "told", "missing", "late")},
             registered=row["created"],
             warnings=tuple(contradictions(self.registration, seen)),
+            level=own_level(self.registration.policy()),
+            winner=None if winner is None else names[winner],
+            decided_by=None if found is None else found.decided_by,
         )
 
     def _look(self, view: Reading) -> tuple[Row, Standing, dict[str, int], list[Seen]]:
@@ -282,7 +289,7 @@ class Experiment(AbstractContextManager["Experiment"]):
             raise ConflictError(f"experiment {self.name} is gone")
         standing, self._bookmark = self._standing(view, row)
         seen: list[Seen] = []
-        if promised_rate(self.registration) is not None:
+        if promised_rate(self.registration) is not None or standing.stage.winner is not None:
             told = [event.content for event in view.decisions(row["id"])]
             seen = [(batch["counts"], [float.fromhex(total) for total in batch["totals"]]) for batch in told]
             paid = [self.registration.total(*both) for both in zip(standing.sums, standing.counts, strict=True)]
@@ -360,30 +367,3 @@ def _runnable(registration: Registration) -> Registration:
     except InvalidArgument as error:
         raise ConflictError(f"this experiment cannot go on with banditto {__version__}: {error}") from None
     return registration
-
-
-def checked_name(name: object) -> str:
-    """Check the name of an experiment, which comes back: it stands in URLs after # and in file names."""
-    allowed = f"1 to {LONGEST_NAME} letters, digits, hyphens, dots and underscores, not - or . first"
-    if not isinstance(name, str) or not 1 <= len(name) <= LONGEST_NAME:
-        raise InvalidArgument("name", name, allowed)
-    if name[0] in "-." or not all(letter.isascii() and (letter.isalnum() or letter in "-._") for letter in name):
-        raise InvalidArgument("name", name, allowed)
-    return name
-
-
-def checked_text(text: object, argument: str, longest: int) -> str:
-    """Check text that somebody wrote, such as a reason; it comes back."""
-    # neither NUL nor half of a surrogate pair, which databases do not take
-    odd = not isinstance(text, str) or any(letter == "\0" or "\ud800" <= letter <= "\udfff" for letter in text)
-    if odd or not isinstance(text, str) or not text.strip() or len(text) > longest:
-        raise InvalidArgument(argument, text, f"text of 1 to {longest} characters")
-    return text
-
-
-def moment_before(age: float | timedelta) -> str:
-    """Find the time so many seconds ago, as it stands in the store."""
-    seconds = age.total_seconds() if isinstance(age, timedelta) else real(age, "older_than", "seconds")
-    if not 0 <= seconds <= 1e9:
-        raise InvalidArgument("older_than", age, "from 0 to 1e9 seconds")
-    return (datetime.now(UTC) - timedelta(seconds=seconds)).isoformat(timespec="microseconds")

@@ -23,6 +23,7 @@ from banditto.core.errors import ContractError, LogError
 from banditto.core.protocol import fraction
 from banditto.live.order import BatchOrder
 from banditto.live.registration import Registration
+from banditto.policies.policy import own_level
 
 _TICKET = re.compile("([0-9]{1,16})-([0-9]{1,16})(?:-([0-9]{1,16}))?")
 MOST_BATCHES = 10**6  # of any experiment; databases have limits for the number of a batch
@@ -76,6 +77,7 @@ class Stage:
     spent: int  # pulls before this batch
     state: Any  # the policy's
     seed: int
+    winner: int | None = None  # the arm that a policy at the level of winners has named; that is the end
 
     @property
     def finished(self) -> bool:
@@ -100,6 +102,7 @@ class Course:
         self.registration = registration
         self.horizon = registration.protocol.horizon
         self._policy = registration.policy()
+        self._level = own_level(self._policy)
         self._seed = registration.protocol.seed
         self._coins = Coins(self._seed)
 
@@ -119,8 +122,11 @@ class Course:
         """Ask the policy for a batch's pulls, which must fit into the horizon."""
         plan = self._policy.plan(state)
         pulls = () if plan is None else tuple(int(count) for count in np.asarray(plan)[0])
-        if not 0 < sum(pulls) <= self.horizon - spent:
-            raise ContractError(f"{self._policy.name} planned {sum(pulls)} pulls of {self.horizon - spent}")
+        left = self.horizon - spent
+        if not 0 < sum(pulls) <= left:
+            raise ContractError(f"{self._policy.name} planned {sum(pulls)} pulls of {left}")
+        if self._level == "winner" and max(pulls) == left:  # who asks for the winner need not play it
+            return Stage(batch, (), spent, state, self._seed, pulls.index(left))
         return Stage(batch, pulls, spent, state, self._seed)
 
 
@@ -192,13 +198,15 @@ class Standing:
             raise LogError("a decision before the last reward")
         totals = [course.registration.total(*both) for both in zip(self.sums, self.counts, strict=True)]
         after = course.after(self.stage, totals)
-        content = {
+        content: dict[str, Any] = {
             "batch": self.stage.batch,
             "counts": self.counts,
             "sums": [sum_text(total) for total in self.sums],
             "totals": [fraction(total) for total in totals],
             "next": list(after.pulls),
         }
+        if after.winner is not None:
+            content["winner"] = after.winner
         return content, Standing.start(after)
 
     def _arm(self, ticket: Ticket) -> int:

@@ -16,11 +16,12 @@ from banditto.core.arrays import FloatArray
 from banditto.core.errors import ConflictError, InvalidArgument, LogError
 from banditto.core.json_types import Digest, Keywords, Natural
 from banditto.engine.blocks import Progress
+from banditto.live.checked_words import checked_name
 from banditto.live.event_log import Decision, FoldedLog, folded
-from banditto.live.experiment import checked_name
 from banditto.live.registration import Registration
 from banditto.live.sql import Reading
 from banditto.live.store import Store, shown_url
+from banditto.policies.policy import Level, LevelContent, own_level
 
 
 class TossContent(TypedDict):
@@ -59,6 +60,11 @@ class ReplicationContent(TypedDict):
     compared: Natural
     same: bool
     divergence: DivergenceContent | None
+    level: LevelContent
+    winners: Annotated[
+        list[str | None],
+        Keywords(maxItems=2, description="at the level of winners whom each run named, null before; else empty"),
+    ]
 
 
 class Toss(NamedTuple):
@@ -116,12 +122,18 @@ class Divergence:
 class Replication:
     """Two runs of one protocol side by side: whether they made the same decisions, and where they part.
 
+    At the level of winners whom they named is compared, and nothing else: they may stop at different looks.
+
     Attributes:
         digest: that of the registration, which both share.
         runs: the names of the two experiments.
         decisions: how many decisions each has taken.
-        compared: how many decisions were compared: those that both have taken, up to the first that differs.
-        divergence: the first decision that differs, and what caused it; None if there is none.
+        compared: how many decisions were compared: those that both have taken, up to the first that differs. At the
+            level of winners 1 if both runs have one, else 0.
+        divergence: the first decision that differs, and what caused it; None if there is none. At the level of winners
+            it is None if both name the same.
+        level: "sequence", or "winner" for a policy that promises the same winner.
+        winners: at the level of winners whom each run named, None before; else empty.
     """
 
     digest: str
@@ -129,10 +141,12 @@ class Replication:
     decisions: tuple[int, int]
     compared: int
     divergence: Divergence | None
+    level: Level = "sequence"
+    winners: tuple[str | None, ...] = ()
 
     @property
     def same(self) -> bool:
-        """Whether all decisions that both have taken are the same."""
+        """Whether all decisions that both have taken are the same; at the level of winners, whether the winners are."""
         return self.divergence is None
 
     def to_dict(self) -> ReplicationContent:
@@ -144,6 +158,8 @@ class Replication:
             "compared": self.compared,
             "same": self.same,
             "divergence": None if self.divergence is None else self.divergence.to_dict(),
+            "level": self.level,
+            "winners": list(self.winners),
         }
 
 
@@ -195,15 +211,29 @@ def replicate(first: str, second: str, *, progress: Callable[[str, int, int], No
         digests = " and ".join(side.registration.digest[:12] for side in sides)
         raise ConflictError(f"these are runs of two protocols (digests {digests}), which say nothing about each other")
     compared = min(len(one), len(two))
-    apart = next((k for k in range(compared) if one[k].next_pulls != two[k].next_pulls), None)
+    apart = next((k for k in range(compared) if _outcome(one[k]) != _outcome(two[k])), None)
+    level, winners = own_level(registration.policy()), [side.standing.stage.winner for side in sides]
+    if level == "winner":
+        compared = 0 if None in winners else 1
+        apart = apart if compared and winners[0] != winners[1] else None
+    elif apart is not None:
+        compared = apart + 1
     divergence = None if apart is None else explained(registration, one[: apart + 1], two[: apart + 1])
+    names = registration.arm_names
     return Replication(
         digest=registration.digest,
         runs=(first.rpartition("#")[2], second.rpartition("#")[2]),
         decisions=(len(one), len(two)),
-        compared=compared if apart is None else apart + 1,
+        compared=compared,
         divergence=divergence,
+        level=level,
+        winners=tuple(None if arm is None else names[arm] for arm in winners) if level == "winner" else (),
     )
+
+
+def _outcome(decision: Decision) -> tuple[tuple[int, ...], int | None]:
+    """What a decision leads to: pulls, or the winner."""
+    return decision.next_pulls, decision.winner
 
 
 def split_address(address: str) -> tuple[str, str]:

@@ -42,6 +42,7 @@ class Verification:
         problem: the first thing that is wrong, in words; None if everything follows.
         event: the number of the first bad event; None if no event is bad.
         decisions: what was decided after each batch, as far as the log follows.
+        winner: the arm that a policy at the level of winners has named; None without one.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Verification:
     problem: str | None
     event: int | None
     decisions: tuple[Decision, ...]
+    winner: str | None = None
 
     @property
     def holds(self) -> bool:
@@ -58,7 +60,10 @@ class Verification:
         return self.problem is None
 
     def to_dict(self) -> VerificationContent:
-        """Return plain data; `holds` is `verified`, and of the decisions, which stand in the log, it has the number."""
+        """Return plain data; `holds` is `verified`, and of the decisions, which stand in the log, it has the number.
+
+        The `winner` stands in the log, too, and in what `status` says.
+        """
         return {
             "name": self.name,
             "digest": self.digest,
@@ -128,6 +133,7 @@ def verified(view: Reading, name: str, expect: str | None = None, progress: Prog
         problem=problem,
         event=number,
         decisions=() if fold is None else tuple(fold.decisions),
+        winner=None if fold is None else fold.winner,
     )
 
 

@@ -18,6 +18,7 @@ from banditto.live.promises import contradictions
 from banditto.live.registration import Registration
 from banditto.live.replicate import grounds_of
 from banditto.live.verify import Verification
+from banditto.live.winners import found_by
 from banditto.policies.policy import PlacedPolicy
 from banditto.report import page
 
@@ -30,6 +31,12 @@ _OPEN_ITEMS = (
     "Registration and funding (items 23 and 25)",
 )
 _RULES = ("rule", "default", "window", "end", "final batch", "final choice")  # what policies say of their decisions
+
+
+_LEVELS = {
+    "sequence": "sequence: two runs make the same pulls",
+    "winner": "winner: two runs name the same winner, after pulls that may differ",
+}
 
 
 def audit_page(log: VerifiedLog) -> str:
@@ -82,12 +89,14 @@ def _design(registration: Registration, found: Verification) -> list[str]:
     protocol = registration.protocol
     policy = registration.policy()
     guarantee = policy.guarantee()
+    differ = "name different winners" if guarantee.level == "winner" else "differ"
     rows = [
         ("policy", f"{protocol.policy}, decision version {protocol.decision_version}"),
         ("arms", ", ".join(registration.arm_names)),
         ("horizon", f"{protocol.horizon:,} pulls"),
         ("rewards", registration.rewards.text()),
-        ("rho", f"{protocol.rho}: two runs of this protocol differ with at most this probability"),
+        ("level", _LEVELS[guarantee.level]),
+        ("rho", f"{protocol.rho}: two runs of this protocol {differ} with at most this probability"),
         ("seed of the coins", str(protocol.seed)),
     ]
     terms = [(term.name, short(term.value), term.statement) for term in guarantee.terms]
@@ -101,7 +110,7 @@ def _design(registration: Registration, found: Verification) -> list[str]:
         page.table(description.header, [[str(cell) for cell in line] for line in description.rows]),
         *(page.paragraph(f"{key}: {facts[key]}", "soft") for key in _RULES if key in facts),
         page.heading(2, "Statistical methods (item 12)"),
-        page.paragraph(f"Proved: two runs differ with probability at most {guarantee.total:.4g}. {guarantee.note}"),
+        page.paragraph(f"Proved: two runs {differ} with probability at most {guarantee.total:.4g}. {guarantee.note}"),
         *(page.paragraph(f"The promise is broken. {line[0].upper()}{line[1:]}.", "note") for line in broken),
         page.table(("term", "value", "statement"), terms, "text"),
     ]
@@ -121,6 +130,8 @@ def _adaptations(found: Verification, registration: Registration) -> list[str]:
     parts = [page.heading(2, "Interim decisions that were taken (items 14b and 14c)")]
     if not found.decisions:
         return [*parts, page.paragraph("No batch is complete yet.")]
+    if found.winner is not None:
+        parts.append(page.paragraph(_named(found, registration)))
     names, ends = registration.arm_names, registration.rewards
     if registration.scales and (ends.low, ends.high) != (0, 1):
         units = f"(reward - {ends.low:g}) / ({ends.high:g} - {ends.low:g})"
@@ -152,12 +163,26 @@ def _adaptations(found: Verification, registration: Registration) -> list[str]:
     return parts
 
 
+def _named(found: Verification, registration: Registration) -> str:
+    """Say in words who won, and by what."""
+    how = found_by(registration, [(decision.counts, decision.totals) for decision in found.decisions])
+    if how is None:
+        return f"The winner is {found.winner}."
+    words = {
+        "lead": f"it led by {short(how.lead)}, and more than {short(how.needed)} was needed",
+        "coin": f"nobody led by more than {short(how.needed)}, so that the shared default was named",
+    }
+    return f"The winner is {found.winner}: {words[how.decided_by]}."
+
+
 def _moment(time: str) -> str:
     """Write a time of the log for people."""
     return f"{time[:10]} {time[11:19]} UTC"
 
 
 def _next(decision: Decision, arm: int) -> str:
+    if decision.winner is not None:
+        return "the winner" if arm == decision.winner else "0"
     return f"{decision.next_pulls[arm]:,}" if decision.next_pulls else "the end"
 
 

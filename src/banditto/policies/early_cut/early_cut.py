@@ -13,7 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
+
+import numpy as np
 
 from banditto.chance.coins import Coins
 from banditto.core.arrays import BoolArray, FloatArray, IntArray, namespace
@@ -152,7 +154,7 @@ class EarlyCut(Replicable):
         second = xp.max(xp.where(leader, xp.asarray(-xp.inf), sums), axis=-1, keepdims=True)
         lead = best - second  # (R, 1)
         cut = choice.cut(coins, _COINS, pulls, xp)
-        ahead = lead > cut + pulls * look.margin
+        ahead = lead > self._needed(look, coins, xp)
         shy = pulls * look.default_margin
         ranks = choice.ranking(coins, _COINS, xp)
         if choice.knots:
@@ -167,6 +169,29 @@ class EarlyCut(Replicable):
         settled = nobody & xp.any(default & inside, axis=-1, keepdims=True)
         going: BoolArray = xp.where(ahead, leader, xp.where(settled, default, xp.ones_like(leader)))
         return going
+
+    def _needed(self, look: Look, coins: Coins, xp: Any) -> Any:
+        """What the leader's total must be ahead by at a look, (R, 1): the cut and the margin."""
+        return self._choice.cut(coins, _COINS, look.pulls, xp) + look.pulls * look.margin
+
+    def _look_at(self, pulls: int) -> Look:
+        """The look after so many pulls of each arm; the cap is one without margins."""
+        looks = {look.pulls: look for look in (*self.schedule.looks, Look(self.cap, 0.0, 0.0))}
+        if pulls not in looks:
+            raise InvalidArgument("pulls", pulls, f"those of a look, such as {self.cap}, the cap")
+        return looks[pulls]
+
+    def needed_lead(self, pulls: int, coins: Coins) -> float:
+        """Return by how much a mean must lead after so many pulls of each arm: the cut, and the look's margin."""
+        return float(self._needed(self._look_at(pulls), coins, np)[0, 0]) / pulls
+
+    def decided_by(self, totals: FloatArray, pulls: int, coins: Coins) -> Literal["lead", "coin"]:
+        """Return how the winner was found that these totals of all pulls, (1, K), gave after `pulls` of each arm.
+
+        "lead": it led by more than was needed. "coin": nobody did, and the shared default was named.
+        """
+        second, first = np.sort(np.asarray(totals[0], dtype=np.float64))[-2:]
+        return "lead" if first - second > self._needed(self._look_at(pulls), coins, np)[0, 0] else "coin"
 
     @property
     def _choice(self) -> CutChoice:
