@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         NoStore,
         ShortHorizonWarning,
         StoreError,
+        Unfinished,
         WorkerError,
     )
     from banditto.core.protocol import Protocol
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from banditto.live.experiment import Experiment
     from banditto.live.registration import Registration
     from banditto.live.replicate import replicate
+    from banditto.live.select import select
+    from banditto.live.selection import Selection
     from banditto.live.verify import verify
     from banditto.measure.attack import Attack, attack
     from banditto.measure.calibrate import Calibration, calibrate
@@ -88,8 +91,10 @@ _PLACES = {
     "Registration": "banditto.live.registration",
     "Reproduction": "banditto.paper",
     "ShortHorizonWarning": "banditto.core.errors",
+    "Selection": "banditto.live.selection",
     "StoreError": "banditto.core.errors",
     "TrialPlan": "banditto.measure.plan",
+    "Unfinished": "banditto.core.errors",
     "WorkerError": "banditto.core.errors",
     "calibrate": "banditto.measure.calibrate",
     "certify": "banditto.measure.certify",
@@ -108,6 +113,7 @@ _PLACES = {
     "replicable_mean": "banditto.policies.shared.replicable_mean",
     "replicate": "banditto.live.replicate",
     "reproduce": "banditto.paper",
+    "select": "banditto.live.select",
     "verify": "banditto.live.verify",
     "samples_needed": "banditto.policies.shared.replicable_mean",
     "watch_pair": "banditto.engine.watching",
@@ -144,9 +150,11 @@ __all__ = [
     "ReplicableLeastSquares",
     "Reproduction",
     "RewardLog",
+    "Selection",
     "ShortHorizonWarning",
     "StoreError",
     "TrialPlan",
+    "Unfinished",
     "WorkerError",
     "__version__",
     "attack",
@@ -165,6 +173,7 @@ __all__ = [
     "replicate",
     "reproduce",
     "samples_needed",
+    "select",
     "verify",
     "watch_pair",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 _PASSWORD = re.compile(r"(:/+)[^/@]*:.*(?=@)|(password=)[^&#]*")  # of a store, which is nobody's business
@@ -197,6 +197,33 @@ class WorkerError(BandittoError):
     """
 
     code = "worker"
+
+
+class Unfinished(BandittoError):
+    """A selection cannot go on: an arm's call raised, or there are no more rewards. What was told is kept.
+
+    Args:
+        arm: The name of the arm.
+        index: Which pull of that arm it was, from 0.
+        problem: What happened, in words.
+        estimates: What is known so far, by arm: the mean of its rewards, None without any, and their number.
+
+    Examples:
+        >>> print(Unfinished("b", 17, "there are no more rewards", {"a": (0.5, 18), "b": (0.4, 17)}))
+        arm b, index 17: there are no more rewards
+    """
+
+    code = "unfinished"
+
+    def __init__(
+        self, arm: str, index: int, problem: str, estimates: Mapping[str, tuple[float | None, int]] | None = None
+    ) -> None:
+        self.arm, self.index, self.problem = arm, index, problem
+        self.estimates = dict(estimates or {})
+        super().__init__(f"arm {shown(arm)}, index {index}: {problem}")
+
+    def __reduce__(self) -> tuple[type[Unfinished], tuple[Any, ...]]:
+        return Unfinished, (self.arm, self.index, self.problem, self.estimates)
 
 
 class MissingExtra(BandittoError, ImportError):

@@ -1,0 +1,162 @@
+"""Who hands out a selection's pulls and takes its rewards: memory, or a live experiment in a store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from fractions import Fraction
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from banditto.core.errors import ConflictError, InvalidArgument, MissingExtra, StoreError
+from banditto.live.fold import Course, Slot, Standing, Ticket, exact_sum
+from banditto.live.registration import Registration
+
+if TYPE_CHECKING:  # a selection in memory needs no database
+    from banditto.live.sql import Reading
+
+DEFAULT_NAME = "select"
+Reply = Literal["issued", "waiting", "finished", "stopped"]
+
+
+class Known(NamedTuple):
+    """What is known so far: the decisions as they stand in a log, and each arm's rewards, in number and sum."""
+
+    decisions: list[dict[str, Any]]
+    counts: list[int]
+    sums: list[Fraction]
+
+    @classmethod
+    def of(cls, arms: int, decisions: list[dict[str, Any]], counts: Sequence[int], sums: Sequence[Fraction]) -> Known:
+        """Add the batch that is being played to those that were decided."""
+        past = [(one["counts"], [exact_sum(text) for text in one["sums"]]) for one in decisions]
+        whole = [*past, (list(counts) or [0] * arms, list(sums) or [Fraction(0)] * arms)]  # after the end there is none
+        return cls(
+            decisions,
+            [sum(batch[0][arm] for batch in whole) for arm in range(arms)],
+            [sum((batch[1][arm] for batch in whole), Fraction(0)) for arm in range(arms)],
+        )
+
+
+class MemoryDesk(AbstractContextManager["MemoryDesk"]):
+    """Keeps a selection in memory: nothing is left when it ends."""
+
+    def __init__(self, registration: Registration) -> None:
+        self._course = Course(registration)
+        self._standing = Standing.start(self._course.start())
+        self._decisions: list[dict[str, Any]] = []
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def waiting(self) -> list[Slot]:
+        """List slots that were handed out in an earlier run and have no reward: there was none."""
+        return []
+
+    def ask(self, number: int) -> tuple[list[Slot], Reply]:
+        """Hand out slots; none where the batch waits for rewards, or at the end."""
+        slots = self._standing.hand_out(number) if self._standing.free else []
+        if slots:
+            return slots, "issued"
+        return [], "waiting" if self._standing.status == "running" else "finished"
+
+    def tell(self, rewards: Sequence[tuple[Ticket, float]]) -> None:
+        """Take rewards, which may end a batch."""
+        for ticket, reward in rewards:
+            self._standing.tell(ticket, reward)
+        if self._standing.due:
+            content, self._standing = self._standing.decide(self._course)
+            self._decisions.append(content)
+
+    def known(self) -> Known:
+        """Add up what was told."""
+        arms = self._course.registration.protocol.arms
+        return Known.of(arms, self._decisions, self._standing.counts, self._standing.sums)
+
+
+class StoredDesk(AbstractContextManager["StoredDesk"]):
+    """Keeps a selection as a live experiment in a store, from where it goes on after anything."""
+
+    def __init__(self, registration: Registration, url: str, name: str) -> None:
+        if find_spec("sqlalchemy") is None:
+            raise MissingExtra("a store", "SQLAlchemy", "live")
+        from banditto.live.experiment import Experiment
+        from banditto.live.store import Store
+
+        self._experiment = Experiment.open(url, name, registration)
+        self._store = Store(url)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._experiment.close()
+        self._store.close()
+
+    def waiting(self) -> list[Slot]:
+        """List slots that were handed out in an earlier run and have no reward."""
+        found = [(Ticket.parse(line.id), line.arm) for line in self._experiment.pending(most=10**6)]
+        return sorted((ticket, arm) for ticket, arm in found if ticket is not None)
+
+    def ask(self, number: int) -> tuple[list[Slot], Reply]:
+        """Hand out slots; none where the batch waits for rewards, or at the end."""
+        answer = self._experiment.ask(number)
+        found = [(Ticket.parse(line.id), line.arm) for line in answer]
+        return [(ticket, arm) for ticket, arm in found if ticket is not None], answer.state
+
+    def tell(self, rewards: Sequence[tuple[Ticket, float]]) -> None:
+        """Take rewards, which may end a batch; one that another process told before is not counted again."""
+        pairs = [(ticket.id, reward) for ticket, reward in rewards]
+        try:
+            self._experiment.tell_many(pairs)
+        except StoreError:
+            raise
+        except ConflictError:
+            for ticket, reward in pairs:
+                self._tell_unless_told(ticket, reward)
+
+    def _tell_unless_told(self, ticket: str, reward: float) -> None:
+        try:
+            self._experiment.tell(ticket, reward)
+        except StoreError:
+            raise
+        except ConflictError:  # it has another reward, the first that was told, which counts
+            return
+
+    def known(self) -> Known:
+        """Add up what was told, in this run and before."""
+        return self._store.read(self._known)
+
+    def _known(self, view: Reading) -> Known:
+        row = view.known(self._experiment.name)
+        now = json.loads(row["progress"])
+        decisions = [event.content for event in view.decisions(row["id"])]
+        sums = [exact_sum(text) for text in now["sums"]]
+        return Known.of(self._experiment.registration.protocol.arms, decisions, now["counts"], sums)
+
+
+Desk = MemoryDesk | StoredDesk
+
+
+def desk_for(registration: Registration, store: str | Path | None) -> Desk:
+    """Open the desk that was asked for: in memory without a store, in a file, or at a URL with or without #NAME."""
+    if store is None:
+        return MemoryDesk(registration)
+    url, name = address_of(store)
+    return StoredDesk(registration, url, name)
+
+
+def address_of(store: str | Path) -> tuple[str, str]:
+    """Find the URL and the name of an experiment; a plain path is a file of SQLite, a URL may end in #NAME."""
+    if not isinstance(store, str | Path) or not str(store).strip():
+        raise InvalidArgument(
+            "store", store, "a file, or a URL such as sqlite:///select.db or sqlite:///select.db#name"
+        )
+    text = str(store)
+    if "://" not in text:
+        return f"sqlite:///{text}", DEFAULT_NAME
+    url, mark, name = text.rpartition("#")
+    return (url, name) if mark else (text, DEFAULT_NAME)

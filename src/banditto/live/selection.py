@@ -1,0 +1,189 @@
+"""Selection: the arm that was named, what named it, and what a second lab needs to do the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
+
+from typing_extensions import TypedDict
+
+from banditto.core.json_types import AboveZero, Amount, Digest, InsideUnit, Keywords, Natural, Positive
+from banditto.core.protocol import Protocol
+from banditto.core.text import html_table, short, text_table
+from banditto.live.winners import DecidedBy
+from banditto.policies.policy import Guarantee, GuaranteeContent, Level, LevelContent
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SCHEMA_VERSION: Final = 1
+HEADER = ("arm", "mean", "pulls", "")
+
+
+class EstimateContent(TypedDict):
+    """An `Estimate` as plain data."""
+
+    mean: float | None
+    pulls: Natural
+
+
+class Estimate(NamedTuple):
+    """The mean of an arm's rewards, None without any, and how many there are."""
+
+    mean: float | None
+    pulls: int
+
+    def to_dict(self) -> EstimateContent:
+        """Return plain data with the names of the fields."""
+        return {"mean": self.mean, "pulls": self.pulls}
+
+
+class SelectionContent(TypedDict):
+    """A `Selection` as plain data."""
+
+    schema_version: Literal[1]
+    winner: str
+    decided_by: Annotated[
+        DecidedBy,
+        Keywords(description="lead: the winner led by more than needed_lead; coin: nobody did (a tie, or nearly)"),
+    ]
+    level: LevelContent
+    estimates: Annotated[dict[str, EstimateContent], Keywords(minProperties=2)]
+    pulls: Annotated[Positive, Keywords(description="of all arms")]
+    most_pulls: Annotated[Positive, Keywords(description="of all arms, had no look named a winner before the cap")]
+    lead: Annotated[Amount, Keywords(description="of the best mean over the second best")]
+    needed_lead: Annotated[Amount, Keywords(description="the shared cut, and the margin of the look that decided")]
+    gap: AboveZero
+    power: InsideUnit
+    rho: InsideUnit
+    seed: Natural
+    control: str | None
+    guarantee: GuaranteeContent
+    digest: Digest
+    protocol: dict[str, Any]
+    warnings: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """The winner that `select` named, and what named it: its lead, or the shared coin.
+
+    On a tie, or near one, nobody leads by enough. Then the coin names the winner, the same in a second lab, and says
+    nothing about which arm is better: `decided_by` is "coin".
+
+    Attributes:
+        winner: the name of the arm.
+        decided_by: "lead" if it led by more than was needed, "coin" if nobody did.
+        estimates: the `mean` of each arm's rewards and the number of its `pulls`, by name.
+        pulls: pulls of all arms.
+        most_pulls: what they could have been, had no look named a winner before the cap.
+        lead: by how much the best mean was ahead of the second best.
+        needed_lead: what it had to be ahead by: the shared cut, and the margin of the look that decided.
+        guarantee: the proved bound on the probability that two labs name different winners.
+        protocol: what a second lab needs: constants and seed.
+        level: "winner": what two labs have in common is the winner.
+        gap: the smallest lead that matters.
+        power: how likely the best arm wins where it leads by the gap.
+        control: the arm that is kept unless another one leads; None if there is none.
+        warnings: arms whose rewards contradict the `rate_at_most` that was promised.
+
+    Examples:
+        >>> from banditto import select
+        >>> found = select({"old": lambda rng: rng.random() < 0.4, "new": lambda rng: rng.random() < 0.8}, gap=0.2)
+        >>> found.winner, found.decided_by, found.level
+        ('new', 'lead', 'winner')
+    """
+
+    winner: str
+    decided_by: DecidedBy
+    estimates: dict[str, Estimate]
+    pulls: int
+    most_pulls: int
+    lead: float
+    needed_lead: float
+    guarantee: Guarantee
+    protocol: Protocol
+    level: Level
+    gap: float
+    power: float
+    control: str | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """Who won and by what, in a sentence or two."""
+        if self.decided_by == "lead":
+            led = f"it led by {short(self.lead)}, and more than {short(self.needed_lead)} was needed"
+            return f"{self.winner} wins by its lead: {led}."
+        nobody = f"No arm led by more than {short(self.needed_lead)}, which was needed"
+        if self.control is not None and self.winner == self.control:
+            return f"{self.winner} is kept, as the control: {nobody[0].lower()}{nobody[1:]}."
+        return (
+            f"The shared coin names {self.winner}: {nobody[0].lower()}{nobody[1:]}. A second lab names the same, but "
+            "this does not say that it is better than those that are as near."
+        )
+
+    def rows(self) -> list[tuple[str, str, str, str]]:
+        """Return the lines of the table: each arm, its mean, its pulls, and a word beside the winner."""
+        word = {"lead": "winner, by its lead", "coin": "winner, by the coin"}[self.decided_by]
+        if self.decided_by == "coin" and self.winner == self.control:
+            word = "winner, as the control"
+        return [(*line, word if line[0] == self.winner else "") for line in estimate_rows(self.estimates)]
+
+    def _facts(self) -> list[tuple[str, str]]:
+        return [
+            ("pulls", f"{self.pulls:,} in all, of {self.most_pulls:,} at the most"),
+            ("level", "winner: a second lab with this protocol and its own rewards names the same winner"),
+            ("proved", f"unless something happens with probability {short(self.guarantee.total)} at the most"),
+            ("power", f"{self.power:g} to find an arm that leads by {self.gap:g}"),
+            ("digest", self.protocol.digest[:12]),
+        ]
+
+    def table(self) -> str:
+        """Return who won and by what, each arm's mean and pulls, and what is proved, as plain text."""
+        arms = text_table(HEADER, self.rows(), align="lrrl")
+        facts = "\n".join(f"{name:<8}{value}" for name, value in self._facts())
+        return "\n".join([self.verdict, "", arms, "", facts, *(f"warning: {line}" for line in self.warnings)])
+
+    def _repr_html_(self) -> str:
+        verdict = html_table((self.verdict,), [])
+        return verdict + html_table(HEADER, self.rows()) + html_table(("fact", "value"), self._facts())
+
+    def to_dict(self) -> SelectionContent:
+        """Return plain data with the names of the attributes, and rho, seed and digest of the protocol."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "winner": self.winner,
+            "decided_by": self.decided_by,
+            "level": self.level,
+            "estimates": {name: estimate.to_dict() for name, estimate in self.estimates.items()},
+            "pulls": self.pulls,
+            "most_pulls": self.most_pulls,
+            "lead": self.lead,
+            "needed_lead": self.needed_lead,
+            "gap": self.gap,
+            "power": self.power,
+            "rho": self.guarantee.rho,
+            "seed": self.protocol.seed,
+            "control": self.control,
+            "guarantee": self.guarantee.to_dict(),
+            "digest": self.protocol.digest,
+            "protocol": dict(self.protocol.to_dict()),
+            "warnings": list(self.warnings),
+        }
+
+    def plot(self) -> Figure:
+        """Draw each arm's mean and the lead that was needed; a Matplotlib figure comes back."""
+        # by its name: figures are made in a room above this one, and only who draws loads Matplotlib
+        figure: Figure = import_module("banditto.report.selection_figure").selection_figure(self)
+        return figure
+
+
+def estimate_rows(estimates: dict[str, Estimate]) -> Sequence[tuple[str, str, str]]:
+    """Write each arm's name, mean and pulls."""
+    return [
+        (name, "" if estimate.mean is None else short(estimate.mean), f"{estimate.pulls:,}")
+        for name, estimate in estimates.items()
+    ]
