@@ -115,11 +115,13 @@ def _scaled(rates: tuple[float, ...], weights: tuple[float, ...], mean: float) -
 
 def _within_rho(problem: CutProblem, schedule: EarlySchedule) -> EarlySchedule:
     """The schedule with its cut widened until all terms together are at most rho: rounding is not in the search."""
-    while float(sum(value for _, value, _ in early_constants.terms(problem, schedule))) > problem.rho:
-        wider = 1.0 + 2.0**-20
+    while True:
+        total = float(sum(value for _, value, _ in early_constants.terms(problem, schedule)))
+        if total <= problem.rho:
+            return schedule
+        wider = total / problem.rho * (1.0 + 2.0**-20)
         width = snapped(schedule.width * wider)
         schedule = schedule._replace(width=width, knots=tuple(snapped(knot * wider) for knot in schedule.knots))
-    return schedule
 
 
 @lru_cache(maxsize=512)
@@ -175,9 +177,9 @@ def pulls_on_average(problem: CutProblem, schedule: EarlySchedule, gap: float) -
 
     A look that does not end the experiment by itself counts as if none before it had.
     """
-    ends = [*(look.pulls for look in schedule.looks[1:]), schedule.pulls]
-    total = float(schedule.looks[0].pulls if schedule.looks else schedule.pulls)
-    for look, end in zip(schedule.looks, ends, strict=True):
+    sizes = [*(look.pulls for look in schedule.looks), schedule.pulls]
+    total = float(sizes[0])
+    for look, end in zip(schedule.looks, sizes[1:], strict=True):
         total += (end - look.pulls) * (1.0 - _stops(problem, schedule, look, gap))
     return total
 
