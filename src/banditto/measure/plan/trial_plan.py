@@ -174,8 +174,8 @@ class TrialPlan:
             "digest": self.protocol.digest,
         }
         if self.pulls is not None:
-            found["pulls"] = self.pulls.to_dict()
-            found["pulls_elsewhere"] = [other.elsewhere() for other in self.pulls_elsewhere]
+            found["pulls"] = self.pulls.counts()
+            found["pulls_elsewhere"] = [other.to_dict() for other in self.pulls_elsewhere]
         return found
 
     def rows(self) -> list[tuple[str, str]]:

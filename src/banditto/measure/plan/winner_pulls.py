@@ -23,7 +23,7 @@ _AT_ONCE = 1000
 
 
 class PullsContent(TypedDict):
-    """What `WinnerPulls` counts, as plain data."""
+    """What `WinnerPulls` counts, as plain data without the gap."""
 
     cap: Annotated[Positive, Keywords(description="the most pulls of each arm")]
     mean: Amount
@@ -32,7 +32,7 @@ class PullsContent(TypedDict):
 
 
 class PullsElsewhereContent(PullsContent):
-    """The same on other arms: the best one leads all others by another gap, or by none."""
+    """A `WinnerPulls` as plain data: the best arm leads all others by this gap, or by none."""
 
     gap: Annotated[Amount, Keywords(description="by how much the best arm leads all others; 0 for a tie")]
 
@@ -49,13 +49,13 @@ class WinnerPulls(NamedTuple):
     median: int
     p95: int
 
-    def to_dict(self) -> PullsContent:
-        """Return plain data, without the gap, which a plan has already."""
+    def counts(self) -> PullsContent:
+        """Return plain data without the gap, for where it is that of the plan."""
         return {"cap": self.cap, "mean": self.mean, "median": self.median, "p95": self.p95}
 
-    def elsewhere(self) -> PullsElsewhereContent:
-        """Return plain data with the gap."""
-        return {"gap": self.gap, **self.to_dict()}
+    def to_dict(self) -> PullsElsewhereContent:
+        """Return plain data."""
+        return {"gap": self.gap, **self.counts()}
 
     @property
     def where(self) -> str:
