@@ -395,6 +395,17 @@ def test_a_control_is_kept_on_a_tie() -> None:
     assert found.horizon > winner(arms=3, gap=0.1, rho=0.2).horizon
 
 
+def test_winners_of_gaussian_rewards() -> None:
+    """Gaps scale with sigma, so the most pulls are the same; a gap so wide that there are no looks has a plan, too."""
+    first = winner(arms=2, gap=0.4, rho=0.3, environment="gaussian:1")
+    second = winner(arms=2, gap=4.0, rho=0.3, environment="gaussian:10")
+    assert first.horizon == pytest.approx(second.horizon, rel=0.01)
+    assert [place.gap for place in first.pulls_elsewhere] == [0.8, 0.0]
+    wide = winner(arms=2, gap=20.0, rho=0.3, environment="gaussian:1")
+    assert wide.pulls is not None
+    assert wide.pulls.mean == wide.pulls.cap
+
+
 def test_where_every_pull_takes_too_many_the_same_winner_is_offered() -> None:
     with pytest.raises(NoPlan, match="or same = winner, which takes fewer pulls$") as refusal:
         bd.plan(arms=2, gap=0.2, horizon=100)
