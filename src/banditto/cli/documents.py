@@ -23,7 +23,7 @@ from banditto.measure.calibrate import CalibrationContent
 from banditto.measure.certificate import CertificateContent, CoinDecides
 from banditto.measure.comparison import ComparisonContent
 from banditto.measure.plan.plan_content import PlanContent
-from banditto.measure.replay import ReplayContent
+from banditto.measure.replay import ReplayedContent
 from banditto.paper.running import ReproductionContent
 from banditto.policies.policy import Level
 from banditto.report.self_test import DiagnosisContent
@@ -98,7 +98,7 @@ class ReplayDocument(Warned, Provenance):
     """What `banditto replay --json` prints."""
 
     schema_version: Literal[2]
-    labs: Annotated[list[ReplayContent], Keywords(minItems=1, maxItems=2)]
+    labs: Annotated[list[ReplayedContent], Keywords(minItems=1, maxItems=2)]
     compared: Annotated[int | None, Keywords(description="pulls that both labs decided")]
     parted: Annotated[int | None, Keywords(description="the first of them that differs, from 1")]
     share_of_random_play: Annotated[

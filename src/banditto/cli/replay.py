@@ -47,13 +47,13 @@ def replay(
     Exit code 0 when every pull up to the horizon is decided, or a winner is named, and with --split the same in both
     labs; 3 when the log runs dry before that, or the labs part.
     """
+    from banditto.measure.log_rows import LogRows
     from banditto.measure.random_play import (  # numerical libraries are loaded for work alone
         coin_warning,
         decides_late,
         is_a_coins,
         late_warning,
     )
-    from banditto.measure.replay import LogRows
     from banditto.measure.replay import replay as replayed
     from banditto.measure.unknown_arms import share_on_averages
 

@@ -13,7 +13,7 @@ from banditto.core.json_types import AboveZero, Amount, Digest, InsideUnit, Keyw
 from banditto.core.protocol import Protocol
 from banditto.core.text import html_table, short, text_table
 from banditto.live.winners import DecidedBy
-from banditto.policies.policy import Guarantee, GuaranteeContent, Level, LevelContent
+from banditto.policies.policy import Guarantee, Level, LevelContent, ProvedContent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,7 +60,7 @@ class SelectionContent(TypedDict):
     rho: InsideUnit
     seed: Natural
     control: str | None
-    guarantee: GuaranteeContent
+    guarantee: ProvedContent
     digest: Digest
     protocol: dict[str, Any]
     warnings: list[str]

@@ -14,7 +14,7 @@ from banditto.core.text import html_table, short, text_table
 from banditto.measure.random_play import coin_warning, decides_late, in_words, is_a_coins, late_warning
 from banditto.policies.early_cut.early_cut import EarlyCut
 from banditto.policies.one_cut.one_cut import OneCut
-from banditto.policies.policy import Guarantee, GuaranteeContent, Level, LevelContent
+from banditto.policies.policy import Guarantee, Level, LevelContent, ProvedContent
 from banditto.problems.catalogue import policy_of
 from banditto.problems.environment import LoggedContent
 
@@ -69,7 +69,7 @@ class MeasuredContent(TypedDict):
     ]
     confidence: InsideUnit
     bound: float | None
-    guarantee: GuaranteeContent | None
+    guarantee: ProvedContent | None
     regret: RegretContent
     share_of_random_play: ShareOfRandomPlay
     coin_decides: CoinDecides

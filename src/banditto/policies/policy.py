@@ -60,7 +60,7 @@ class TermContent(TypedDict):
     statement: str
 
 
-class GuaranteeContent(TypedDict):
+class ProvedContent(TypedDict):
     """A `Guarantee` as plain data."""
 
     terms: list[TermContent]
@@ -163,7 +163,7 @@ class Guarantee:
     def _repr_html_(self) -> str:
         return html_table(("term", "value", "statement"), self._rows())
 
-    def to_dict(self) -> GuaranteeContent:
+    def to_dict(self) -> ProvedContent:
         """Return the same as plain data."""
         return {
             "terms": [{"name": term.name, "value": term.value, "statement": term.statement} for term in self.terms],

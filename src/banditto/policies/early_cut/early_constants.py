@@ -48,7 +48,7 @@ class Tail(NamedTuple):
         return math.fsum(weight / rate for rate, weight in zip(self.rates, self.weights, strict=True))
 
 
-class Look(NamedTuple):
+class EarlyLook(NamedTuple):
     """After so many pulls of each arm, what a lead must have beyond the cut, and what must be missing to the cut."""
 
     pulls: int
@@ -63,7 +63,7 @@ class EarlySchedule(NamedTuple):
     at a look exceeds what its promised rate allows there; 0 where no rate is promised.
     """
 
-    looks: tuple[Look, ...]
+    looks: tuple[EarlyLook, ...]
     pulls: int
     width: float
     knots: tuple[float, ...]
@@ -126,13 +126,13 @@ def _numbers(content: object, name: str) -> tuple[float, ...]:
     return tuple(from_fraction(number, name) for number in content)
 
 
-def _look_from_plain(row: Any, cap: int) -> Look:
+def _look_from_plain(row: Any, cap: int) -> EarlyLook:
     if not isinstance(row, Mapping) or set(row) != {"pulls", "margin", "default_margin"}:
         raise InvalidArgument("looks", row, "tables with pulls, margin and default_margin")
     margins = tuple(from_fraction(row[name], name) for name in ("margin", "default_margin"))
     if not all(margin >= 0.0 for margin in margins):
         raise InvalidArgument("looks", margins, "margins of at least 0")
-    return Look(integer(row["pulls"], "pulls", 1, cap), *margins)
+    return EarlyLook(integer(row["pulls"], "pulls", 1, cap), *margins)
 
 
 # -- from a look to the cap --------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from banditto.core.protocol import Plain, Protocol
 from banditto.core.rewards import Rewards
 from banditto.core.text import significant
 from banditto.policies.early_cut import early_constants, early_search
-from banditto.policies.early_cut.early_constants import EarlySchedule, Look
+from banditto.policies.early_cut.early_constants import EarlyLook, EarlySchedule
 from banditto.policies.one_cut import cut_search
 from banditto.policies.one_cut.choice import CutChoice
 from banditto.policies.one_cut.cut_constants import CutProblem
@@ -145,7 +145,7 @@ class EarlyCut(Replicable):
             stays = self._choice.chosen(sums, self.schedule.pulls, coins, _COINS)
         return elimination.after(state, sums, stays, self._pulls_in(batch), self._pulls_in(batch + 1))
 
-    def _seen(self, sums: FloatArray, look: Look, coins: Coins) -> BoolArray:
+    def _seen(self, sums: FloatArray, look: EarlyLook, coins: Coins) -> BoolArray:
         """The winner alone where this look names one, else all arms; (R, K)."""
         xp, choice, pulls = namespace(sums), self._choice, look.pulls
         arms = xp.arange(self.arms)[None, :]
@@ -170,13 +170,13 @@ class EarlyCut(Replicable):
         going: BoolArray = xp.where(ahead, leader, xp.where(settled, default, xp.ones_like(leader)))
         return going
 
-    def _needed(self, look: Look, coins: Coins, xp: Any) -> Any:
+    def _needed(self, look: EarlyLook, coins: Coins, xp: Any) -> Any:
         """What the leader's total must be ahead by at a look, (R, 1): the cut and the margin."""
         return self._choice.cut(coins, _COINS, look.pulls, xp) + look.pulls * look.margin
 
-    def _look_at(self, pulls: int) -> Look:
+    def _look_at(self, pulls: int) -> EarlyLook:
         """The look after so many pulls of each arm; the cap is one without margins."""
-        looks = {look.pulls: look for look in (*self.schedule.looks, Look(self.cap, 0.0, 0.0))}
+        looks = {look.pulls: look for look in (*self.schedule.looks, EarlyLook(self.cap, 0.0, 0.0))}
         if pulls not in looks:
             raise InvalidArgument("pulls", pulls, f"those of a look, such as {self.cap}, the cap")
         return looks[pulls]
@@ -255,7 +255,7 @@ class EarlyCut(Replicable):
                 f"the cap an arm {out:.3g} behind is named with probability 0.01 at the most"
             )
         ends = tuple(significant(knot) for knot in (knots[0], knots[-1])) if knots else ("", "")
-        looks = (*self.schedule.looks, Look(self.cap, 0.0, 0.0))
+        looks = (*self.schedule.looks, EarlyLook(self.cap, 0.0, 0.0))
         rows: list[tuple[object, ...]] = [
             (i, self._pulls_in(i), pulls, significant(margin), significant(shy), 0.0, significant(width), *ends)
             for i, (pulls, margin, shy) in enumerate(looks, 1)

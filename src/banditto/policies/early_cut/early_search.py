@@ -19,7 +19,7 @@ from banditto.core.horizons import LONGEST_HORIZON
 from banditto.policies.certified_elimination.ladder_search import WindowShape
 from banditto.policies.certified_elimination.named_gap import commit_probability
 from banditto.policies.early_cut import early_constants
-from banditto.policies.early_cut.early_constants import EarlySchedule, Look, Tail
+from banditto.policies.early_cut.early_constants import EarlyLook, EarlySchedule, Tail
 from banditto.policies.one_cut import cut_search
 from banditto.policies.one_cut.cut_constants import CutProblem
 from banditto.policies.shared import confidence
@@ -98,7 +98,7 @@ def schedule_of(problem: CutProblem, cap: int, shape: Shape) -> EarlySchedule:
     both = [early_constants.margins(one, moments) for one in (tail, default_tail)]
     widest = problem.rewards.widest_gap if problem.rewards.kind == "bounded" else math.inf
     looks = tuple(
-        Look(size, snapped(float(margin)), snapped(float(other)))
+        EarlyLook(size, snapped(float(margin)), snapped(float(other)))
         for size, margin, other in zip(pulls, *both, strict=True)
         if min(margin, other) < widest  # no lead is beyond the others
     )
@@ -184,7 +184,7 @@ def pulls_on_average(problem: CutProblem, schedule: EarlySchedule, gap: float) -
     return total
 
 
-def _stops(problem: CutProblem, schedule: EarlySchedule, look: Look, gap: float) -> float:
+def _stops(problem: CutProblem, schedule: EarlySchedule, look: EarlyLook, gap: float) -> float:
     """P(this look, by itself, ends the experiment)."""
     deviation, width = problem.rewards.deviation, schedule.width
     if problem.arms > 2:
