@@ -29,6 +29,7 @@ from banditto.cli.plan import plan
 from banditto.cli.policies import policies
 from banditto.cli.replay import replay
 from banditto.cli.reproduce import reproduce
+from banditto.cli.select import select
 from banditto.cli.status_pending import pending, status
 from banditto.cli.usage_errors import print_error
 from banditto.cli.verify_replicate import replicate, verify
@@ -43,7 +44,7 @@ app = typer.Typer(
     epilog="Exit codes: 0 ok, 2 usage, 3 a check failed or is inconclusive, 4 conflict, 130 interrupted.",
 )
 VERBS: tuple[Callable[..., int], ...] = (
-    *(compare, certify, plan, attack, calibrate, design, replay, reproduce, policies),
+    *(select, compare, certify, plan, attack, calibrate, design, replay, reproduce, policies),
     *(init, ask, tell, missing, correct, status, pending, stop, verify, replicate, export, doctor),
 )
 for _verb in VERBS:
@@ -107,7 +108,7 @@ def _negatives(given: list[str]) -> list[str]:
 def _failed(error: Exception, given: list[str]) -> int:
     with contextlib.suppress(OSError):  # stderr may be gone as well
         print_error(error, given, _verb_of(given))
-    if getattr(error, "code", "") == "log":  # a log that does not verify
+    if getattr(error, "code", "") in ("log", "unfinished"):  # a log that does not verify, a selection without a winner
         return EXIT_CHECK
     return EXIT_CONFLICT if isinstance(error, ConflictError) else EXIT_USAGE
 

@@ -17,6 +17,7 @@ from banditto.geometry.design.design_result import DesignContent
 from banditto.live.answers import AnswerContent, PendingContent, StatusContent
 from banditto.live.export import ReceiptContent
 from banditto.live.replicate import ReplicationContent
+from banditto.live.selection import SelectionContent
 from banditto.live.verify import VerificationContent
 from banditto.measure.attack.attacking import AttackContent
 from banditto.measure.calibrate import CalibrationContent
@@ -53,6 +54,10 @@ class PlanDocument(PlanContent, Warned, Provenance):
 
 class ReproductionDocument(ReproductionContent, Provenance):
     """What `banditto reproduce --json` prints."""
+
+
+class SelectionDocument(SelectionContent, Provenance):
+    """What `banditto select --json` prints."""
 
 
 class DoctorDocument(DiagnosisContent, Provenance):
@@ -256,6 +261,7 @@ DOCUMENTS: dict[str, tuple[Any, ...]] = {
     "replay": (earlier.FirstReplayDocument, ReplayDocument),
     "replication": (earlier.FirstReplicationDocument, ReplicationDocument),
     "reproduction": (ReproductionDocument,),
+    "selection": (SelectionDocument,),
     "status": (earlier.FirstStatusDocument, StatusDocument),
     "stopped": (StoppedDocument,),
     "tickets": (TicketsDocument,),

@@ -11,14 +11,15 @@ from typing import Any, get_type_hints
 import typer
 
 from banditto.cli.parameters import StandsFor
-from banditto.core.errors import InvalidArgument, NoPlan, masked
-from banditto.core.text import text_table
+from banditto.core.errors import InvalidArgument, NoPlan, Unfinished, masked
+from banditto.core.text import short, text_table
 
 
 def print_error(error: Exception, given: Sequence[str], verb: Any = None) -> None:
     """Print one line on stderr, or with `--json` one object: code, argument, given, allowed, message.
 
-    A plan that cannot be had is followed by a short table of those that can, or has them as `offers`.
+    A plan that cannot be had is followed by a short table of those that can, or has them as `offers`; a selection that
+    cannot go on by what is known so far, or has it as `estimates`.
 
     `given` are the words of the command line, `verb` is the command that they begin with, if there is one.
     """
@@ -42,6 +43,8 @@ def print_error(error: Exception, given: Sequence[str], verb: Any = None) -> Non
         fields["message"] = message
         if isinstance(error, NoPlan):
             fields["offers"] = [offer._asdict() for offer in error.offers]
+        if isinstance(error, Unfinished):
+            fields["estimates"] = {arm: {"mean": mean, "pulls": n} for arm, (mean, n) in error.estimates.items()}
         sys.stderr.write(json.dumps(fields) + "\n")
     else:
         sys.stderr.write(f"banditto: error: {message}\n")
@@ -51,6 +54,9 @@ def print_error(error: Exception, given: Sequence[str], verb: Any = None) -> Non
                 (f"{offer.rho:.3g}", f"{offer.gap:.3g}", f"{offer.horizon:,}", offer.level) for offer in error.offers
             ]
             sys.stderr.write(f"What can be had:\n{text_table(header, rows)}\n")
+        if isinstance(error, Unfinished) and error.estimates:
+            known = [(a, "" if mean is None else short(mean), f"{n:,}") for a, (mean, n) in error.estimates.items()]
+            sys.stderr.write(f"What is known so far:\n{text_table(('arm', 'mean', 'pulls'), known, align='lrr')}\n")
 
 
 def option_name(argument: str, given: Sequence[str], verb: Any) -> str:

@@ -369,11 +369,10 @@ class _Race:
         raise error() from cause
 
     def _tell(self) -> None:
-        done, self.done = self.done, []
-        if done:
-            self.pulls += len(done)
-            self.desk.tell(done)
-            self.dry = False
+        if self.done:
+            self.desk.tell(self.done)  # should it be interrupted, they are told again, which changes nothing
+            self.pulls += len(self.done)
+            self.done, self.dry = [], False
         self.told = time.monotonic()
 
     def _show(self, ended: bool = False) -> None:

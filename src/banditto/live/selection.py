@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from typing_extensions import TypedDict
 
@@ -14,9 +14,6 @@ from banditto.core.protocol import Protocol
 from banditto.core.text import html_table, short, text_table
 from banditto.live.winners import DecidedBy
 from banditto.policies.policy import Guarantee, Level, LevelContent, ProvedContent
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SCHEMA_VERSION: Final = 1
 HEADER = ("arm", "mean", "pulls", "")
@@ -103,8 +100,8 @@ class Selection:
     most_pulls: int
     lead: float
     needed_lead: float
-    guarantee: Guarantee
-    protocol: Protocol
+    guarantee: Guarantee = field(repr=False)
+    protocol: Protocol = field(repr=False)
     level: Level
     gap: float
     power: float
@@ -117,13 +114,16 @@ class Selection:
         if self.decided_by == "lead":
             led = f"it led by {short(self.lead)}, and more than {short(self.needed_lead)} was needed"
             return f"{self.winner} wins by its lead: {led}."
-        nobody = f"No arm led by more than {short(self.needed_lead)}, which was needed"
-        if self.control is not None and self.winner == self.control:
-            return f"{self.winner} is kept, as the control: {nobody[0].lower()}{nobody[1:]}."
-        return (
-            f"The shared coin names {self.winner}: {nobody[0].lower()}{nobody[1:]}. A second lab names the same, but "
-            "this does not say that it is better than those that are as near."
-        )
+        needed = f"no arm led by more than {short(self.needed_lead)}, which was needed"
+        if self.winner == self.control:
+            return f"{self.winner} is kept, as the control: {needed} to take its place."
+        named = f"The shared coin names {self.winner}, and so it does in a second lab"
+        if self.lead and max(self.estimates, key=lambda name: self.estimates[name].mean or 0.0) == self.winner:
+            return (
+                f"{named}. It is ahead by {short(self.lead)}; to win by its lead it would need more than "
+                f"{short(self.needed_lead)}."
+            )
+        return f"{named}: {needed} to take its place. This does not show that {self.winner} is better."
 
     def rows(self) -> list[tuple[str, str, str, str]]:
         """Return the lines of the table: each arm, its mean, its pulls, and a word beside the winner."""
@@ -135,8 +135,8 @@ class Selection:
     def _facts(self) -> list[tuple[str, str]]:
         return [
             ("pulls", f"{self.pulls:,} in all, of {self.most_pulls:,} at the most"),
-            ("level", "winner: a second lab with this protocol and its own rewards names the same winner"),
-            ("proved", f"unless something happens with probability {short(self.guarantee.total)} at the most"),
+            ("level", "winner: what a second lab finds again is the winner, not every pull"),
+            ("proved", f"two labs name different winners with probability {self.guarantee.total:.3g} at the most"),
             ("power", f"{self.power:g} to find an arm that leads by {self.gap:g}"),
             ("digest", self.protocol.digest[:12]),
         ]
@@ -174,11 +174,10 @@ class Selection:
             "warnings": list(self.warnings),
         }
 
-    def plot(self) -> Figure:
+    def plot(self) -> Any:
         """Draw each arm's mean and the lead that was needed; a Matplotlib figure comes back."""
         # by its name: figures are made in a room above this one, and only who draws loads Matplotlib
-        figure: Figure = import_module("banditto.report.selection_figure").selection_figure(self)
-        return figure
+        return import_module("banditto.report.selection_figure").selection_figure(self)
 
 
 def estimate_rows(estimates: dict[str, Estimate]) -> Sequence[tuple[str, str, str]]:
