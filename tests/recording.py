@@ -29,6 +29,7 @@ FILES = {
     "box.json": '{"type": "box", "low": [-0.5, -0.5], "high": [0.5, 0.5]}',
     "discrete.toml": "[[arms]]\nvalues = [0, 1]\nprobabilities = [0.5, 0.5]\n"
     "[[arms]]\nvalues = [0, 0.5, 1]\nprobabilities = [0.25, 0.25, 0.5]\n",
+    "recorded_arms.py": "def worse(rng): return rng.random() < 0.4\ndef better(rng): return rng.random() < 0.7\n",
     "study.toml": 'title = "Two arms"\nmeans = [0.5, 0.9]\nhorizon = 1e6\nrho = 0.2\npairs = 50\nrounds = 1e4\n'
     'policies = ["certified-elimination", "moss"]\n',
 }
@@ -84,6 +85,13 @@ COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
             *COMPARED,
             "--policies",
             "certified-linear",
+        ),
+    },
+    "selection": {
+        "lead": ("select", "a=recorded_arms:worse", "b=recorded_arms:better", "--gap", "0.3", "--seed", "2"),
+        "control": (
+            *("select", "a=recorded_arms:worse", "b=recorded_arms:worse", "c=recorded_arms:worse"),
+            *("--gap", "0.3", "--rho", "0.3", "--control", "b"),
         ),
     },
     "policies": {"all": ("policies",), "options": ("policies",)},
@@ -281,6 +289,17 @@ def live() -> None:
     Path("totals.csv").write_text("batch,arm,count,total\n" + "".join(lines))
     document("tell", "rated", "--totals", "totals.csv", *run)
     says("status", "contradicted", "status", "rated", *run)
+    spoken("certify", "early-cut", "--gap", "0.3", "--means", "0.6,0.4", *LIVE, "--out", "winner")
+    for name, ones in (("first", 9), ("second", 8), ("back", 1)):
+        document("init", "winner/protocol.toml", *run, "--name", name, "--arm-names", "A,B")
+        while (status := document("status", name, *run))["state"] == "running":
+            totals = {"A": ones, "B": 10 - ones}
+            lines = [f"{status['batch']},{arm},{n},{totals[arm] * n // 10}\n" for arm, n in status["plan"].items()]
+            Path("totals.csv").write_text("batch,arm,count,total\n" + "".join(lines))
+            document("tell", name, "--totals", "totals.csv", *run)
+    says("status", "winner", "status", "first", *run)
+    says("replication", "winners", "replicate", "sqlite:///trial.db#first", "sqlite:///trial.db#second")
+    says("replication", "other-winner", "replicate", "sqlite:///trial.db#first", "sqlite:///trial.db#back")
     says("doctor", "store", "doctor", *run)
     with contextlib.closing(sqlite3.connect("trial.db")) as database:
         database.execute("UPDATE banditto_event SET body = replace(body, 'typo', 'slip')")

@@ -172,6 +172,13 @@ SIGNATURES = {
     ),
     "replicate": "(first: 'str', second: 'str', *, progress: 'Callable[[str, int, int], None] | None' = None)"
     " -> 'Replication'",
+    "select": (
+        "(arms: 'Mapping[str, Arm]', *, gap: 'float', rho: 'float' = 0.1, power: 'float' = 0.95, seed: 'int' = 2026, "
+        "store: 'str | Path | None' = None, workers: 'int' = 1, retries: 'int' = 0, executor: 'Executor | None' = "
+        "None, control: 'str | None' = None, rate_at_most: 'float | None' = None, rewards: \"Literal['bounded', "
+        "'gaussian'] | None\" = None, sigma: 'float' = 0.5, noise_seed: 'int | None' = None, progress: 'Progress | "
+        "None' = None) -> 'Selection'"
+    ),
     "verify": "(url: 'str', name: 'str', expect: 'str | None' = None, *, progress: 'Progress | None' = None)"
     " -> 'Verification'",
     "samples_needed": (
@@ -184,10 +191,10 @@ SIGNATURES = {
     ),
 }
 TYPES = {"ActionSet", "Attack", "Calibration", "Certificate", "Coins", "Design", "Comparison", "Guarantee", "Protocol"}
-TYPES |= {"Experiment", "LowerBound", "Registration", "Replay", "Reproduction", "TrialPlan"}
+TYPES |= {"Experiment", "LowerBound", "Registration", "Replay", "Reproduction", "Selection", "TrialPlan"}
 ERRORS = {
     *("BandittoError", "ConflictError", "ContractError", "InvalidArgument", "MissingExtra", "ShortHorizonWarning"),
-    *("IllConditioned", "LogError", "NoMaximum", "NoPlan", "NoStore", "StoreError", "WorkerError"),
+    *("IllConditioned", "LogError", "NoMaximum", "NoPlan", "NoStore", "StoreError", "Unfinished", "WorkerError"),
 }
 
 
@@ -251,6 +258,7 @@ def test_every_name_can_be_used_twice() -> None:
             assert bd.verify(f"sqlite:///{folder}/a.db", "one").holds
             assert bd.replicate(f"sqlite:///{folder}/a.db#one", f"sqlite:///{folder}/a.db#two").same
         assert isinstance(bd.plan(arms=2, gap=0.4, rho=0.5), bd.TrialPlan)
+        assert isinstance(bd.select({"a": lambda: 0, "b": lambda: 1}, gap=0.4), bd.Selection)
         assert isinstance(bd.lower_bound(arms=2, gap=0.4, rho=0.5), bd.LowerBound)
         assert isinstance(bd.lai_robbins(arms=2, gap=0.4, horizon=1000), bd.LowerBound)
         assert bd.certify(bd.UCB1(), world, horizon=100, rho=0.1, pairs=3).pairs == 3

@@ -47,6 +47,7 @@ STATEMENTS = {
     "LowerBound": ("Beyond the paper", "docs/lower-bounds.md"),
     "lower_bound": ("Beyond the paper", "docs/lower-bounds.md"),
     "lai_robbins": ("Lai and Robbins (1985)",),
+    "select": ("EarlyCut", "docs/early-cut.md"),
     "UCB1": ("Auer, Cesa-Bianchi, Fischer 2002",),
     "KLUCB": ("Garivier, Cappé 2011",),
     "MOSS": ("Audibert, Bubeck 2009",),
@@ -65,16 +66,17 @@ PLAIN = {
     *("MissingExtra", "Polytope", "Protocol", "ShortHorizonWarning", "Simplex", "TrialPlan", "WorkerError"),
     *("calibrate", "cluster", "compare", "plan", "policy_of", "watch_pair"),
     *("Replay", "Reproduction", "Resampled", "RewardLog", "replay", "reproduce"),
-    *("Experiment", "Registration", "replicate", "verify"),
-    *("IllConditioned", "LogError", "NoMaximum", "NoPlan", "NoStore", "StoreError"),
+    *("Experiment", "Registration", "Selection", "replicate", "verify"),
+    *("IllConditioned", "LogError", "NoMaximum", "NoPlan", "NoStore", "StoreError", "Unfinished"),
 }
 
 # What measures, plans or runs live: every argument or attribute is described, in its order, and there is an example.
 FUNCTIONS = {
     *("attack", "calibrate", "certify", "cluster", "compare", "plan", "replay", "replicate", "reproduce", "verify"),
-    *("lai_robbins", "lower_bound", "watch_pair"),
+    *("lai_robbins", "lower_bound", "select", "watch_pair"),
 }
-RESULTS = {"Attack", "Calibration", "Certificate", "Comparison", "LowerBound", "Replay", "Reproduction", "TrialPlan"}
+RESULTS = {"Attack", "Calibration", "Certificate", "Comparison", "LowerBound", "Replay", "Reproduction", "Selection"}
+RESULTS |= {"TrialPlan"}
 # Users do not make these by their constructors: attributes are described instead of arguments.
 RETURNED = RESULTS | {"Experiment", "Registration"}
 

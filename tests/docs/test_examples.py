@@ -90,6 +90,13 @@ PRINTED = {
         r"^The best doses are 0\.7 and 0\.2: 74% succeed\.$",
     ),
     "real_data": (r"^free +98,080 +6,822 +6,822 +0\.7819$", r"^All 100,000 pulls are decided\.", r"^verdict +PASS$"),
+    "select_classifiers": (
+        r"^here: neighbours, after [\d,]+ samples\n\n",
+        r"^there: neighbours, after ",
+        r"^proved  two labs name different winners with probability 0\.1 at the most$",
+    ),
+    "select_scorers": (r"^balance +0\.\d+ +\d+  winner", r"^level   winner: "),
+    "select_simulator": (r"^medium +0\.\d+ +[\d,]+  winner", r"\nmedium\n$"),
     "second_lab": (
         r"^First run: [0-9a-f]{16} here, [0-9a-f]{16} in the second lab\.$",
         r"of 40 runs are the same in both labs",

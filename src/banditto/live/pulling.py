@@ -26,7 +26,7 @@ class Pull(NamedTuple):
     number: int
 
 
-class Outcome(NamedTuple):
+class Returned(NamedTuple):
     """What a call returned, or why it did not; the error itself only where it need not travel."""
 
     value: object
@@ -34,10 +34,10 @@ class Outcome(NamedTuple):
     error: BaseException | None = None
 
 
-class Played(NamedTuple):
+class Called(NamedTuple):
     """The outcomes of the first of some pulls, and the seconds that they took."""
 
-    outcomes: list[Outcome]
+    outcomes: list[Returned]
     seconds: float
 
 
@@ -72,15 +72,15 @@ class Items:
         self._items: Iterator[object] = iter(items)
         self._place = 0
 
-    def take(self, index: int) -> Outcome:
+    def take(self, index: int) -> Returned:
         """Read the reward of a pull; those before it were told in an earlier run, and are passed over."""
         try:
             for value in islice(self._items, index - self._place, None):
                 self._place = index + 1
-                return Outcome(value)
+                return Returned(value)
         except Exception as error:
-            return Outcome(None, described(error), error)
-        return Outcome(None, "there are no more rewards")
+            return Returned(None, described(error), error)
+        return Returned(None, "there are no more rewards")
 
 
 def sources_of(arms: Mapping[str, Arm], noise_seed: int) -> list[Source | Items]:
@@ -125,8 +125,8 @@ def described(error: BaseException) -> str:
 
 
 def play(
-    calls: Sequence[tuple[Source, int]], retries: int, seconds: float, travels: bool, outcomes: list[Outcome]
-) -> Played:
+    calls: Sequence[tuple[Source, int]], retries: int, seconds: float, travels: bool, outcomes: list[Returned]
+) -> Called:
     """Make these calls in order, until one fails or so much time has passed; outcomes are also added to the list.
 
     With `travels` the outcomes go to another process, which errors might not survive.
@@ -137,10 +137,10 @@ def play(
         outcomes.append(outcome._replace(error=None) if travels else outcome)
         if outcome.failure or time.monotonic() - begun > seconds:
             break
-    return Played(outcomes, time.monotonic() - begun)
+    return Called(outcomes, time.monotonic() - begun)
 
 
-def _called(source: Source, index: int, retries: int) -> Outcome:
+def _called(source: Source, index: int, retries: int) -> Returned:
     for attempt in range(retries + 1):
         try:
             value = source.call(**source.arguments(index))
@@ -150,26 +150,26 @@ def _called(source: Source, index: int, retries: int) -> Outcome:
         else:
             if inspect.iscoroutine(value):  # nobody will wait for it, and Python would say so
                 value.close()
-            return Outcome(value)
+            return Returned(value)
     raise AssertionError("the last attempt returns")
 
 
-async def played(source: Source, index: int, retries: int, turn: Any) -> Played:
+async def played(source: Source, index: int, retries: int, turn: Any) -> Called:
     """Await one asynchronous call, when it is its turn; what `play` returns comes back."""
     async with turn:
         begun = time.monotonic()
         for attempt in range(retries + 1):
             try:
                 waited: Awaitable[object] = source.call(**source.arguments(index))
-                outcome = Outcome(await waited)
+                outcome = Returned(await waited)
                 break
             except Exception as error:
                 outcome = _failed(error, retries)
                 if attempt == retries:
                     break
-        return Played([outcome], time.monotonic() - begun)
+        return Called([outcome], time.monotonic() - begun)
 
 
-def _failed(error: Exception, retries: int) -> Outcome:
+def _failed(error: Exception, retries: int) -> Returned:
     attempts = f" (in the last of {retries + 1} attempts)" if retries else ""
-    return Outcome(None, described(error) + attempts, error)
+    return Returned(None, described(error) + attempts, error)

@@ -23,7 +23,7 @@ from banditto.engine.pool import Pace
 from banditto.live.desks import Desk, Known, desk_for
 from banditto.live.fold import Slot, Ticket
 from banditto.live.promises import contradictions
-from banditto.live.pulling import Arm, Items, Outcome, Played, Pull, Source, described, play, played, sources_of
+from banditto.live.pulling import Arm, Called, Items, Pull, Returned, Source, described, play, played, sources_of
 from banditto.live.registration import Registration, plain, registered
 from banditto.live.selection import Estimate, Selection
 from banditto.live.winners import found_by
@@ -170,13 +170,13 @@ class _Callers:
     loop: asyncio.AbstractEventLoop | None
     turn: asyncio.Semaphore
 
-    def submit(self, calls: Sequence[tuple[Source, int]], retries: int, here: list[Outcome]) -> Future[Played]:
+    def submit(self, calls: Sequence[tuple[Source, int]], retries: int, here: list[Returned]) -> Future[Called]:
         """Have calls made; those in this thread are made at once, and what came before an interrupt is `here`."""
         if self.loop is not None and calls[0][0].waits:
             return asyncio.run_coroutine_threadsafe(played(*calls[0], retries, self.turn), self.loop)
         if self.executor is not None:
             return self.executor.submit(play, calls, retries, _TASK_SECONDS, self.travels, [])
-        done: Future[Played] = Future()
+        done: Future[Called] = Future()
         done.set_result(play(calls, retries, _TASK_SECONDS, False, here))
         return done
 
@@ -233,7 +233,7 @@ class _Race:
     progress: Progress | None = None
     pace: Pace = field(default_factory=Pace)
     ready: deque[Pull] = field(default_factory=deque)
-    running: dict[Future[Played], list[Pull]] = field(default_factory=dict)
+    running: dict[Future[Called], list[Pull]] = field(default_factory=dict)
     done: list[tuple[Ticket, float]] = field(default_factory=list)
     told: float = field(default_factory=time.monotonic)  # when rewards were told last
     dry: bool = False  # all pulls of this batch were handed out
@@ -300,7 +300,7 @@ class _Race:
             while self.ready and len(together) < most and self._alike(self.ready[0]):
                 together.append(self.ready.popleft())
             calls = [(self._source(one), one.number) for one in together]
-            here: list[Outcome] = []
+            here: list[Returned] = []
             try:
                 self.running[self.callers.submit(calls, self.retries, here)] = together
             except KeyboardInterrupt:  # while this thread made the calls
@@ -335,7 +335,7 @@ class _Race:
                 self._came(pull, outcome)
             self.ready.extendleft(reversed(pulls[len(outcomes) :]))  # those for which there was no time
 
-    def _came(self, pull: Pull, outcome: Outcome) -> None:
+    def _came(self, pull: Pull, outcome: Returned) -> None:
         """Check a reward that came, and keep it until it is told."""
         name = self.registration.arm_names[pull.arm]
         if outcome.failure:

@@ -88,7 +88,8 @@ class Selection:
 
     Examples:
         >>> from banditto import select
-        >>> found = select({"old": lambda rng: rng.random() < 0.4, "new": lambda rng: rng.random() < 0.8}, gap=0.2)
+        >>> arms = {"old": lambda rng: rng.random() < 0.4, "new": lambda rng: rng.random() < 0.8}
+        >>> found = select(arms, gap=0.2, seed=2)
         >>> found.winner, found.decided_by, found.level
         ('new', 'lead', 'winner')
     """
@@ -118,16 +119,21 @@ class Selection:
         if self.winner == self.control:
             return f"{self.winner} is kept, as the control: {needed} to take its place."
         named = f"The shared coin names {self.winner}, and so it does in a second lab"
-        if self.lead and max(self.estimates, key=lambda name: self.estimates[name].mean or 0.0) == self.winner:
-            return (
-                f"{named}. It is ahead by {short(self.lead)}; to win by its lead it would need more than "
-                f"{short(self.needed_lead)}."
-            )
+        if self._ahead:
+            ahead = f"It is also ahead, by {short(self.lead)}, and no other arm takes its place"
+            return f"{named}. {ahead}; to win by its lead alone it would need more than {short(self.needed_lead)}."
         return f"{named}: {needed} to take its place. This does not show that {self.winner} is better."
+
+    @property
+    def _ahead(self) -> bool:
+        best = max(self.estimates, key=lambda name: self.estimates[name].mean or 0.0)
+        return self.lead > 0.0 and best == self.winner
 
     def rows(self) -> list[tuple[str, str, str, str]]:
         """Return the lines of the table: each arm, its mean, its pulls, and a word beside the winner."""
         word = {"lead": "winner, by its lead", "coin": "winner, by the coin"}[self.decided_by]
+        if self.decided_by == "coin" and self._ahead:
+            word = "winner, by the coin, and ahead"
         if self.decided_by == "coin" and self.winner == self.control:
             word = "winner, as the control"
         return [(*line, word if line[0] == self.winner else "") for line in estimate_rows(self.estimates)]
