@@ -151,13 +151,14 @@ def ceilings(arms: int, rewards: Rewards, pulls: tuple[int, ...], overrun: float
     assert rewards.rate_at_most is not None  # asked for rates only
     rate = rewards.rate_at_most
     sizes = np.asarray(pulls, dtype=np.float64)
-    needed = math.log(2.0 * arms * len(pulls) / overrun) / sizes
-    low, high = np.full(len(pulls), rate), np.full(len(pulls), 0.5)
-    for _ in range(60):
-        middle = (low + high) / 2.0
-        far = middle * np.log(middle / rate) + (1.0 - middle) * np.log((1.0 - middle) / (1.0 - rate)) >= needed
-        low, high = np.where(far, low, middle), np.where(far, middle, high)
-    return np.asarray(high)
+    needed = math.log(2.0 * arms * len(pulls) / overrun) / sizes * (1.0 + 1e-6)  # more than rounding takes away
+    low, high = np.zeros(len(pulls)), np.full(len(pulls), 0.5 - rate)
+    for _ in range(60):  # for the distance from the rate: where looks are huge it is tiny
+        more = (low + high) / 2.0
+        divergence = (rate + more) * np.log1p(more / rate) + (1.0 - rate - more) * np.log1p(-more / (1.0 - rate))
+        far = divergence >= needed
+        low, high = np.where(far, low, more), np.where(far, more, high)
+    return np.asarray(rate + high)
 
 
 def log_moments(
@@ -198,13 +199,15 @@ def margins(tail: Tail, moments: FloatArray) -> FloatArray:
 
 
 def proved(problem: CutProblem, schedule: EarlySchedule) -> bool:
-    """Whether every margin is as wide as its tail needs it, and the window begins where the cut ends."""
+    """Whether looks come one after the other, every margin is wide enough, and the window begins where the cut ends."""
     if schedule.knots and schedule.knots[0] < schedule.width:
         return False
     if max(schedule.tail.mass, schedule.default_tail.mass) >= 1.0:
         return False
     if not schedule.looks:
         return True
+    if any(one >= two for one, two in pairwise([0, *(look.pulls for look in schedule.looks), schedule.pulls])):
+        return False
     if watches_rates(problem.rewards) and not schedule.overrun > 0.0:
         return False
     if problem.arms == 2 and any(look.margin != look.default_margin for look in schedule.looks):
@@ -260,13 +263,23 @@ def default_factor(problem: CutProblem, width: float, knots: tuple[float, ...]) 
 
 
 def precision(problem: CutProblem, schedule: EarlySchedule) -> float:
-    """What finite coins, rounded cuts and rounded totals add: OneCut's, once for each look and once for the cap."""
+    """What finite coins, rounded cuts and rounded totals add: OneCut's, twice for each look and once for the cap.
+
+    Totals are added up look by look. OneCut's are off by 4 roundings of a batch at the most, which leaves room for 8;
+    these by one of the total at each look, which is more where looks are close together.
+    """
     alone = cut_constants.CutSchedule((), schedule.pulls, schedule.width, schedule.knots)
+    sums, roundings = 0, 1.0
+    for look in schedule.looks:
+        sums += look.pulls
+        roundings = max(roundings, (1.0 + sums / look.pulls) / 8.0)
+    roundings = max(roundings, (2.0 + sums / schedule.pulls) / 8.0)
     widest = max((look.margin + look.default_margin for look in schedule.looks), default=0.0)
     with precise():
         # a margin beyond the cut is rounded, too
         more = Decimal(2) ** -48 * Decimal(widest) / Decimal(schedule.width) * problem.arms * len(schedule.looks)
-        return float(Decimal(cut_constants.precision(problem, alone)) * (2 * len(schedule.looks) + 1) + more)
+        times = Decimal(roundings) * (2 * len(schedule.looks) + 1)
+        return float(Decimal(cut_constants.precision(problem, alone)) * times + more)
 
 
 def terms(problem: CutProblem, schedule: EarlySchedule) -> Terms:
@@ -285,11 +298,12 @@ def terms(problem: CutProblem, schedule: EarlySchedule) -> Terms:
         alone = cut_constants.CutSchedule((), cap, width, schedule.knots)
         found = [term for term in cut_constants.terms(problem, alone) if term[0] != "finite precision"]
         if schedule.looks:
+            said = "2 K" if problem.control else "2 (K-1)"
             lead = 2.0 * leader_factor(problem) * schedule.tail.mean / width * SAFETY
             share = default_factor(problem, width, schedule.knots)
             default = 2.0 * share * schedule.default_tail.mean / width * SAFETY
             found += [
-                ("early leaders", Decimal(lead), "2 (K-1) e/w: a look names a leader that the cap would not"),
+                ("early leaders", Decimal(lead), f"{said} e/w: a look names a leader that the cap would not"),
                 ("early defaults", Decimal(default), "2 e' (K - 1 + window)/w: a look names another default"),
             ]
     if schedule.overrun > 0.0:

@@ -84,7 +84,7 @@ def schedule_of(problem: CutProblem, cap: int, shape: Shape) -> EarlySchedule:
         noisy = confidence.line_noise(problem.rewards, cap)
         if pulls:
             noisy += early_constants.line_excess(problem.rewards, cap, tail)
-        width = snapped(factor * noisy / (problem.rho * _ROOM - overrun))
+        width = snapped(factor * noisy / (problem.rho * _ROOM - overrun))  # without rounding, which comes last
         knots: tuple[float, ...] = ()
     else:
         left = 1.0 - shape.leaders - shape.defaults - overrun / problem.rho
@@ -146,7 +146,7 @@ def fewest_pulls(problem: CutProblem, power: float, shape: Shape) -> int:
 
 
 def right(problem: CutProblem, schedule: EarlySchedule) -> float:
-    """P(the best arm is named) at the least, if all others are worse by the named gap; for normal means.
+    """P(the best arm is named), or a little less, if all others are worse by the named gap; for normal means.
 
     The cap would name it, and no look before names another: given the cap, a lead strays by more than its margin and x
     with the probability that the tail gives.
