@@ -67,14 +67,14 @@ def test_means_are_what_the_policy_says_at_the_most() -> None:
 def test_the_mean_grows_like_one_over_rho() -> None:
     """On logarithmic axes: the mean at the named gap has a slope near -1, the cap one near -2, and OneCut's pulls, too.
 
-    Found for the mean: -1.27 from rho 0.1 to 0.03 and -1.16 from there to 0.01. Standard errors are about 0.015.
+    Found for the mean: -1.27 from rho 0.1 to 0.03 and -1.26 from there to 0.01, with standard errors of about 0.015;
+    for the caps -1.89 and -2.00. What is beyond -1 are margins, which grow with the logarithm of the cap over a look.
     """
     policies = {rho: question.policy(horizon=10**9) for rho, question in TWO.items()}
     means = {rho: Spent.of(policies[rho], TWO[rho].world(), EXECUTIONS).mean for rho in TWO}
     slopes = [math.log(means[a] / means[b]) / math.log(a / b) for a, b in ((0.1, 0.03), (0.03, 0.01))]
     caps = [math.log(policies[a].cap / policies[b].cap) / math.log(a / b) for a, b in ((0.1, 0.03), (0.03, 0.01))]
     assert all(-1.4 < slope < -0.9 for slope in slopes)
-    assert slopes[1] > slopes[0]  # nearer to -1 where rho is smaller
     assert all(-2.1 < slope < -1.8 for slope in caps)
 
 
