@@ -194,6 +194,24 @@ def test_two_arms_by_hand() -> None:
     assert 20 < (cut < 0.2).sum() < 180
 
 
+def test_what_a_winner_was_found_by() -> None:
+    """A lead beyond what was needed, or a coin: on a tie always, and for a default that leads by too little."""
+    policy = with_two_arms()
+    for row in range(40):
+        coins = Coins(34, row, 1)
+        cut = float(coins.uniform("cut", 1)[0, 0]) * 0.5
+        assert policy.needed_lead(10, coins) == pytest.approx(cut + 0.2)
+        assert policy.needed_lead(100, coins) == pytest.approx(cut)
+        for totals, pulls in (([8.0, 2.0], 10), ([5.0, 5.0], 10), ([35.0, 60.0], 100), ([50.0, 50.0], 100)):
+            lead = abs(totals[0] - totals[1]) / pulls
+            expected = "lead" if lead > policy.needed_lead(pulls, coins) else "coin"
+            assert policy.decided_by(np.asarray([totals]), pulls, coins) == expected
+            found = after_look(policy, 0 if pulls == 10 else 1, np.asarray([totals]), coins)[0]
+            assert expected == "coin" or found == int(totals[1] > totals[0])
+    with pytest.raises(InvalidArgument, match="^pulls: got 11, allowed: those of a look, such as 100, the cap"):
+        policy.needed_lead(11, Coins(34))
+
+
 def test_four_arms_by_hand() -> None:
     policy, coins = with_four_arms(), Coins(32, 0, 400)
     cut, window = coins.uniform("cut", 1)[:, 0] * 0.3, 0.6 + 0.16 * coins.uniform("window", 1)[:, 0]
