@@ -199,7 +199,7 @@ def test_coins_that_are_not_shared_are_found() -> None:
 def test_margins_that_are_too_narrow_are_found() -> None:
     """At 0.6 of what the proof needs, with the cut left as it was: 0.13 and 0.15 at rho 0.1, where 0.1225 is detected.
 
-    At 0.8 it is 0.1105 for Gaussian rewards, which takes 100,000 pairs (tests/long), and 0.099 for 0 or 1, which is
+    At 0.8 it is 0.108 for Gaussian rewards, which takes 100,000 pairs (tests/long), and 0.099 for 0 or 1, which is
     below rho: there the proof has that much slack, and it takes 0.7 to exceed it. The guarantee refuses all of them.
     """
     binary = bd.EarlyCut(arms=2, horizon=10**9, rho=0.1, gap=0.05)
