@@ -31,7 +31,7 @@ from banditto.core.arrays import BoolArray, FloatArray, IntArray
 from banditto.engine.batched import Execution, pulls_to_winner
 from banditto.measure.plan.yardsticks import ordinary_test
 from banditto.numbers.intervals import lower_limit
-from banditto.policies.early_cut.early_constants import Look
+from banditto.policies.early_cut.early_constants import EarlyLook
 from banditto.policies.policy import Policy
 from banditto.policies.shared.elimination import Race
 from banditto.problems.environment import Environment
@@ -280,7 +280,7 @@ def rarely_shared(policy: bd.EarlyCut, world: Environment, pairs: int, missing: 
 def narrowed(policy: bd.EarlyCut, share: float) -> bd.EarlyCut:
     """Return the policy with margins that are this share of its own, and with its own cut."""
     looks = policy.schedule.looks
-    thin = tuple(Look(pulls, share * margin, share * default) for pulls, margin, default in looks)
+    thin = tuple(EarlyLook(pulls, share * margin, share * default) for pulls, margin, default in looks)
     return replace(policy, schedule=policy.schedule._replace(looks=thin))
 
 

@@ -76,8 +76,8 @@ PINNED = {
     "one cut, 6 arms": "e25cf330a74e8b254d39e05b9ca78a801a67af6599b4d292da01dd181923a415",
     "one cut, control, rates": "ce11bbf36d123c0addcfe21f2ad3cff774e43b576c1758e2588749d4e3634838",
     "early cut, 2 arms": "e297485c7027932f9d74d36bcfc0fbc2fb635c63b9378006465b9cd3de51d01d",
-    "early cut, 5 arms, Gaussian": "93fb739559412487376ab3295b2b237505f018bc75514a0f53c68be660ad6bb8",
-    "early cut, control, rates": "95524e806746c67ea32c989aa3a012627fd418b570a18686a2eb5cfccbbfec9c",
+    "early cut, 5 arms, Gaussian": "627baf321c84101566fd1b41227c976744cf9d44b3d8c51781742153fa75c47a",
+    "early cut, control, rates": "323c469e9d3faf0df739125fb398fde2f34b0f273aeca8819c97ff223cc033fb",
 }
 
 

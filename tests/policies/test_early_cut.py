@@ -22,7 +22,7 @@ from banditto.core.errors import InvalidArgument, ShortHorizonWarning
 from banditto.core.protocol import fraction
 from banditto.core.rewards import Rewards
 from banditto.policies.early_cut import early_constants, early_search
-from banditto.policies.early_cut.early_constants import MOST_LOOKS, EarlySchedule, Look, Tail
+from banditto.policies.early_cut.early_constants import MOST_LOOKS, EarlyLook, EarlySchedule, Tail
 from banditto.policies.one_cut.choice import PIECES
 from banditto.policies.one_cut.cut_constants import CutSchedule
 from banditto.testing import POLICY_CHECKS, assert_rate_at_most
@@ -73,7 +73,7 @@ def test_the_policies_above_are_of_all_kinds() -> None:
 GOES_ON = -1
 
 
-def named(policy: bd.EarlyCut, sums: list[float], look: Look, coins: Coins) -> int:
+def named(policy: bd.EarlyCut, sums: list[float], look: EarlyLook, coins: Coins) -> int:
     """The rule once more, for one execution in plain Python: the arm that a look names, or GOES_ON.
 
     At the cap both margins are 0. Every arm is compared with the best of the others.
@@ -110,7 +110,7 @@ def after_look(policy: bd.EarlyCut, number: int, sums: FloatArray, coins: Coins)
     return np.where(left == 1, stays.argmax(axis=1), GOES_ON)
 
 
-def near_the_edges(policy: bd.EarlyCut, look: Look, generator: np.random.Generator, rows: int) -> FloatArray:
+def near_the_edges(policy: bd.EarlyCut, look: EarlyLook, generator: np.random.Generator, rows: int) -> FloatArray:
     """Totals, in whole numbers, whose leads and distances are about the cut and the window; many of them tie."""
     scale = [0.0, policy.schedule.width, look.margin + policy.schedule.width, look.default_margin]
     if policy.schedule.knots:
@@ -126,7 +126,7 @@ def test_decisions_are_those_of_a_second_implementation(name: str) -> None:
     """400 rows of totals at each of seven looks and at the cap: leaders, defaults that lead or do not, and neither."""
     policy = POLICIES[name]
     generator = np.random.default_rng(21)
-    looks = [*policy.schedule.looks, Look(policy.cap, 0.0, 0.0)]
+    looks = [*policy.schedule.looks, EarlyLook(policy.cap, 0.0, 0.0)]
     met: Counter[str] = Counter()
     for number in sorted({*np.linspace(0, len(looks) - 1, 8).astype(int).tolist()}):
         look = looks[number]
@@ -150,7 +150,7 @@ def test_the_second_implementation_would_notice() -> None:
     look = policy.schedule.looks[40]
     sums = near_the_edges(policy, look, np.random.default_rng(21), 400)
     found = after_look(policy, 40, sums, Coins(22, 0, 400)).tolist()
-    without = Look(look.pulls, 0.0, 0.0)
+    without = EarlyLook(look.pulls, 0.0, 0.0)
     others = [named(policy, sums[row].tolist(), without, Coins(22, row, 1)) for row in range(400)]
     assert sum(one != two for one, two in zip(found, others, strict=True)) >= 50
 
@@ -160,14 +160,14 @@ TAIL = Tail((10.0,), (0.1,))
 
 def with_two_arms() -> bd.EarlyCut:
     """Cuts up to 0.5; a look after 10 pulls with margins of 0.2, and the cap of 100."""
-    schedule = EarlySchedule((Look(10, 0.2, 0.2),), 100, 0.5, (), TAIL, TAIL, 0.0)
+    schedule = EarlySchedule((EarlyLook(10, 0.2, 0.2),), 100, 0.5, (), TAIL, TAIL, 0.0)
     return replace(POLICIES["2 arms"], schedule=schedule)
 
 
 def with_four_arms(control: int | None = None) -> bd.EarlyCut:
     """Cuts up to 0.3, a window from 0.60 to 0.76; a look after 100 pulls with margins of 0.2 and of 0.05."""
     knots = tuple(0.6 + 0.01 * step for step in range(PIECES + 1))
-    schedule = EarlySchedule((Look(100, 0.2, 0.05),), 1000, 0.3, knots, TAIL, TAIL, 0.0)
+    schedule = EarlySchedule((EarlyLook(100, 0.2, 0.05),), 1000, 0.3, knots, TAIL, TAIL, 0.0)
     return replace(POLICIES["4 arms"], schedule=schedule, control=control)
 
 
@@ -252,7 +252,7 @@ def test_the_cap_chooses_as_one_cut_does(name: str) -> None:
     schedule = CutSchedule((), policy.cap, policy.schedule.width, policy.schedule.knots)
     known: dict[str, Any] = {"arms": policy.arms, "horizon": policy.horizon, "rho": policy.rho, "gap": policy.gap}
     cut = bd.OneCut(**known, control=policy.control, rate_at_most=policy.rate_at_most, schedule=schedule)
-    sums = near_the_edges(policy, Look(policy.cap, 0.0, 0.0), np.random.default_rng(23), 4000)
+    sums = near_the_edges(policy, EarlyLook(policy.cap, 0.0, 0.0), np.random.default_rng(23), 4000)
     coins = Coins(24, 0, 4000)
     own = after_look(policy, len(policy.schedule.looks), sums, coins)
     assert np.array_equal(own, cut.decide(cut.init(4000), sums, coins).active.argmax(axis=1))
@@ -330,7 +330,7 @@ def check_guarantee(
 def narrower(policy: bd.EarlyCut, share: float, which: slice = slice(None)) -> bd.EarlyCut:
     """The policy with some margins at a share of what they are."""
     looks = list(policy.schedule.looks)
-    looks[which] = [Look(m, share * margin, share * default) for m, margin, default in looks[which]]
+    looks[which] = [EarlyLook(m, share * margin, share * default) for m, margin, default in looks[which]]
     return replace(policy, schedule=policy.schedule._replace(looks=tuple(looks)))
 
 
@@ -595,7 +595,7 @@ def test_lemma_1_on_gaussian_rewards() -> None:
     """100,000 paths with 48 looks: 0.3% more than a bound of 5% would be seen; false failures 1e-8 for each bound."""
     rewards, cap, paths = Rewards("gaussian", 0.5), 4000, 100_000
     tail = tail_of(rewards, cap, 2.0, 0.1)
-    pulls = early_search.looks_before(cap)
+    pulls = early_search.looks_before(CutProblem(2, 10**6, 0.1, rewards, 0.05, False), cap)
     moments = early_constants.log_moments(2, rewards, pulls, cap, tail.rates, 0.0)
     margins = early_constants.margins(tail, moments)
     generator = np.random.default_rng(41)
@@ -680,7 +680,7 @@ def differ_exactly(policy: bd.EarlyCut, rates: tuple[float, float], pieces: int 
     law[:, 0, 0] = 1.0
     up, before = np.zeros(pieces), 0
     counts = np.arange(cap + 1.0)
-    for pulls, margin, _ in [*policy.schedule.looks, Look(cap, 0.0, 0.0)]:
+    for pulls, margin, _ in [*policy.schedule.looks, EarlyLook(cap, 0.0, 0.0)]:
         for axis, rate in enumerate(rates):
             row = binomials(pulls - before, rate)
             steps = np.asarray(

@@ -36,7 +36,6 @@ from banditto.policies.shared.elimination import Race
 from banditto.policies.shared.replicable import UNRESOLVED, Replicable
 
 _SMALLEST_RHO = 1e-6  # below it the search for margins loses its digits
-_GUARD = 1.5  # the window reaches further than OneCut's: whoever ends early pays for it more often than it is used
 _COINS = 1  # all looks and the cap decide by the same coins, those of this address
 
 
@@ -209,7 +208,7 @@ class EarlyCut(Replicable):
     @property
     def _problem(self) -> CutProblem:
         control = self.control is not None
-        return CutProblem(self.arms, self.horizon, self.rho, self._rewards, self.gap, control, _GUARD)
+        return CutProblem(self.arms, self.horizon, self.rho, self._rewards, self.gap, control)
 
     @property
     def reached_power(self) -> float:

@@ -24,10 +24,15 @@ from banditto.policies.one_cut import cut_search
 from banditto.policies.one_cut.cut_constants import CutProblem
 from banditto.policies.shared import confidence
 
-_FIRST, _DENSE = 1000, 32  # looks begin after a thousandth of the cap, and are denser from its 32nd part on
-_SPARSE_LOOKS, _DENSE_LOOKS = 16, 40
-_RATES = (1.0, 0.5, 0.25)  # of a tail, as multiples of the largest
-_WEIGHTS = (1.0, 0.4, 0.16)
+_FIRST = 1000  # looks begin after a thousandth of the cap,
+_FIRST_NOISE = 2.0  # or sooner: where the noise of a lead is so many gaps
+_RATIO, _MOST_SPARSE = 1.24, 80  # of neighbours there,
+_DENSE, _DENSE_LOOKS = 32, 40  # and from the 32nd part of the cap on they are closer together
+# proportions of a tail: rates, as multiples of the largest one, and weights. The more looks come before the cap, and a
+# small rho has many, the slower rates are worth their weight.
+_TAIL = ((1.0, 0.5, 0.25), (1.0, 0.4, 0.16))
+_LONG_TAIL = ((1.0, 0.5, 0.25, 0.125, 0.0625), (1.0, 0.4, 0.16, 0.05, 0.015))
+_LONG_BELOW = 0.05  # of rho
 _LARGEST = (1.5, 2.0, 2.5, 3.0, 4.0)  # rates that are tried, in units of one over the cap's noise
 _MASSES = (0.02, 0.03, 0.05, 0.08, 0.12, 0.16, 0.22, 0.3)  # first weights that are tried for two arms
 _SHARES = (0.04, 0.08, 0.12, 0.18, 0.26)  # of rho for early leaders, tried for three arms and more
@@ -61,11 +66,12 @@ def noise(problem: CutProblem, cap: int) -> float:
     return problem.rewards.deviation * math.sqrt(2.0 / cap)
 
 
-def looks_before(cap: int) -> tuple[int, ...]:
-    """Pulls of each arm at the looks before the cap, at ratios that are nearly equal."""
-    sparse = [
-        _FIRST ** (step / _SPARSE_LOOKS - 1.0) * _DENSE ** (-step / _SPARSE_LOOKS) for step in range(_SPARSE_LOOKS)
-    ]
+def looks_before(problem: CutProblem, cap: int) -> tuple[int, ...]:
+    """Pulls of each arm at the looks before the cap, at ratios that are nearly equal until they are closer together."""
+    first = min(cap / _FIRST, 2.0 * (problem.rewards.deviation / (_FIRST_NOISE * problem.gap)) ** 2)
+    steps = math.ceil(math.log(cap / _DENSE / first) / math.log(_RATIO)) if first * _DENSE < cap else 0
+    steps = min(steps, _MOST_SPARSE)
+    sparse = [(first / cap) ** (1.0 - step / steps) * _DENSE ** (-step / steps) for step in range(steps)]
     dense = [_DENSE ** (step / _DENSE_LOOKS - 1.0) for step in range(_DENSE_LOOKS)]
     sizes = {math.floor(cap * share) for share in (*sparse, *dense)}
     return tuple(sorted(size for size in sizes if 1 <= size < cap))
@@ -77,7 +83,7 @@ def schedule_of(problem: CutProblem, cap: int, shape: Shape) -> EarlySchedule:
     unit = noise(problem, cap)
     rates = tuple(snapped(rate / unit) for rate in shape.rates)
     overrun = snapped(_OVERRUN * problem.rho) if early_constants.watches_rates(problem.rewards) else 0.0
-    pulls = looks_before(cap)
+    pulls = looks_before(problem, cap)
     if problem.arms == 2:
         tail = default_tail = Tail(rates, tuple(snapped(weight) for weight in shape.weights))
         factor = 1.0 if problem.control else 0.5
@@ -216,10 +222,11 @@ def _candidates(problem: CutProblem) -> list[tuple[float, float]]:
 
 
 def _shape(problem: CutProblem, rate: float, size: float) -> Shape:
-    rates = tuple(rate * part for part in _RATES)
+    parts, weights = _LONG_TAIL if problem.rho < _LONG_BELOW else _TAIL
+    rates = tuple(rate * part for part in parts)
     if problem.arms == 2:
-        return Shape(rates, tuple(size * part for part in _WEIGHTS), 0.0, 0.0)
-    return Shape(rates, _WEIGHTS, size, _DEFAULT_SHARE)
+        return Shape(rates, tuple(size * part for part in weights), 0.0, 0.0)
+    return Shape(rates, weights, size, _DEFAULT_SHARE)
 
 
 def _cost(problem: CutProblem, power: float, shape: Shape, cap: int) -> float:

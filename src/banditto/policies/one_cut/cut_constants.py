@@ -29,7 +29,7 @@ MOST_COMMITS = 4
 
 
 class CutProblem(NamedTuple):
-    """What constants are chosen for; `control` says that there is one, `guard` how much further the window reaches."""
+    """What constants are chosen for; `control` says that there is one."""
 
     arms: int
     horizon: int
@@ -37,7 +37,6 @@ class CutProblem(NamedTuple):
     rewards: Rewards
     gap: float
     control: bool
-    guard: float = 1.0
 
 
 class EarlyCommit(NamedTuple):

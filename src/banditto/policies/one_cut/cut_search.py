@@ -53,8 +53,7 @@ def stray(problem: CutProblem, pulls: int) -> float:
 def kept_out(problem: CutProblem) -> float:
     """How far behind an arm should be, so that it is played after the last batch with probability 1% at most."""
     gap = problem.gap
-    furthest = problem.guard * min(_GUARD * problem.rewards.deviation, _GAPS_BEHIND * gap)
-    return max(furthest, _FEWEST_GAPS * gap)
+    return max(min(_GUARD * problem.rewards.deviation, _GAPS_BEHIND * gap), _FEWEST_GAPS * gap)
 
 
 def resolve(problem: CutProblem, power: float | None) -> tuple[CutSchedule, bool]:
