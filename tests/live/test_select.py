@@ -335,6 +335,37 @@ def test_an_executor_that_fails() -> None:
         bd.select({"a": worse, "b": better}, executor=executor, **KNOWN)
 
 
+def test_an_executor_that_was_shut_down() -> None:
+    executor = ThreadPoolExecutor(1)
+    executor.shutdown()
+    with pytest.raises(bd.WorkerError, match="^a worker failed: RuntimeError: cannot schedule new futures"):
+        bd.select({"a": worse, "b": better}, executor=executor, **KNOWN)
+
+
+def test_slow_iterables_are_told_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both arms are read in this thread; where the second one hangs, the store has what came before."""
+    monkeypatch.setattr("banditto.live.select._TELL_SECONDS", -1.0)  # it is always time
+    url = f"sqlite:///{tmp_path}/x.db"
+
+    def watched() -> Iterator[int]:
+        for place in range(10):
+            if place:
+                with bd.Experiment.open(url, "select") as trial:
+                    status = trial.status()
+                    assert status.spent + sum(status.told.values()) >= 2 * place - 1
+            yield place % 2
+        raise OSError("enough")
+
+    with pytest.raises(bd.Unfinished, match="^arm b, index 10: OSError: enough$"):
+        bd.select({"a": [0, 1] * 1000, "b": watched()}, store=url, **KNOWN)
+
+
+def test_a_coroutine_that_nobody_waits_for_is_no_reward() -> None:
+    arms = {"a": worse, "b": lambda rng: later(rng)}
+    with pytest.raises(bd.InvalidArgument, match="^reward of arm b, index 0: got <coroutine object later"):
+        bd.select(arms, **KNOWN)
+
+
 # -- what comes back ---------------------------------------------------------------------------------------------------
 
 

@@ -29,7 +29,11 @@ def status(name: parameters.Name, store: parameters.StoreOption = None, as_json:
     if found.level == "winner":
         rows += [("level", "winner: two runs name the same one; it ends the experiment")]
     if found.winner is not None:
-        how = {"lead": ", by its lead", "coin": ", by the shared coin: nobody led by enough", None: ""}
+        how = {
+            "lead": ", by its lead",
+            "coin": ", by the shared coin or as the control: nobody led by enough",
+            None: "",
+        }
         rows += [("winner", found.winner + how[found.decided_by])]
     rows += [(f"arm {arm}", f"{found.told[arm]:,} of {pulls:,} rewards") for arm, pulls in found.plan.items()]
     rows += [("tickets", ", ".join(f"{count:,} {state}" for state, count in found.tickets.items()))]

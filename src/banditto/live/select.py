@@ -175,7 +175,10 @@ class _Callers:
         if self.loop is not None and calls[0][0].waits:
             return asyncio.run_coroutine_threadsafe(played(*calls[0], retries, self.turn), self.loop)
         if self.executor is not None:
-            return self.executor.submit(play, calls, retries, _TASK_SECONDS, self.travels, [])
+            try:
+                return self.executor.submit(play, calls, retries, _TASK_SECONDS, self.travels, [])
+            except RuntimeError as error:  # it is broken, or was shut down
+                raise WorkerError(f"a worker failed: {described(error)}") from error
         done: Future[Called] = Future()
         done.set_result(play(calls, retries, _TASK_SECONDS, False, here))
         return done
@@ -272,12 +275,18 @@ class _Race:
                 self._take(self.desk.waiting())  # another process has them, or had
         self._send()
         self._gather(patient=True)
-        if self.done and (time.monotonic() - self.told > _TELL_SECONDS or not (self.ready or self.running)):
+        if self.done and (self._late() or not (self.ready or self.running)):
             self._tell()
         return not over
 
+    def _late(self) -> bool:
+        """Whether it is time to tell what is done."""
+        return time.monotonic() - self.told > _TELL_SECONDS
+
     def _asked(self) -> int:
-        """How many pulls to ask for: as many as keep all callers busy until the next ask."""
+        """How many pulls to ask for: as many as keep all callers busy until the next ask; iterables keep none busy."""
+        if not any(isinstance(source, Source) for source in self.sources):
+            return _MOST_ASKED
         return min(_MOST_ASKED, 4 * self.callers.queued * self.pace.group(_TASK_SECONDS, _MOST_TOGETHER) + 12)
 
     def _take(self, slots: Sequence[Slot]) -> None:
@@ -294,6 +303,8 @@ class _Race:
             source = self.sources[pull.arm]
             if isinstance(source, Items):
                 self._came(pull, source.take(pull.number))
+                if self._late():  # one that is slow must not keep what is done from being told
+                    return
                 continue
             together = [pull]
             most = 1 if source.waits else self.pace.group(_TASK_SECONDS, _MOST_TOGETHER)
