@@ -94,6 +94,16 @@ def test_it_is_what_the_policy_does_with_these_rewards() -> None:
     assert [estimate.pulls for estimate in found.estimates.values()] == pulls
 
 
+def test_in_every_kind_of_store(store_url: str) -> None:
+    arms = {"a": worse, "b": better}
+    found = bd.select(arms, store=f"{store_url}#race", workers=2, **KNOWN)
+    assert text_of(found) == text_of(bd.select(arms, **KNOWN))
+    with bd.Experiment.open(store_url, "race") as trial:
+        status = trial.status()
+    assert (status.winner, status.decided_by, status.spent) == (found.winner, found.decided_by, found.pulls)
+    assert bd.verify(store_url, "race").winner == found.winner
+
+
 def test_addresses_differ() -> None:
     drawn = [pull_generator(*address).random() for address in ((1, 0, 0), (2, 0, 0), (1, 1, 0), (1, 0, 1))]
     assert len(set(drawn)) == 4

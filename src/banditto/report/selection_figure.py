@@ -19,7 +19,7 @@ def selection_figure(selection: Selection) -> Figure:
     with drawn_in(look):
         figure = new_figure(look, 1.6 + 0.34 * len(names))
         axes = figure.subplots()
-        too_near = f"as near to the best as {short(selection.needed_lead)}: not enough for a lead"
+        too_near = f"within {short(selection.needed_lead)} of the best: not enough for a lead"
         axes.axvspan(best - selection.needed_lead, best, color=theme.faint, alpha=0.5, linewidth=0, label=too_near)
         for place, (name, mean) in enumerate(zip(names, means, strict=True)):
             won = name == selection.winner
