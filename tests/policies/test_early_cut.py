@@ -24,7 +24,7 @@ from banditto.core.rewards import Rewards
 from banditto.policies.early_cut import early_constants, early_search
 from banditto.policies.early_cut.early_constants import MOST_LOOKS, EarlyLook, EarlySchedule, Tail
 from banditto.policies.one_cut.choice import PIECES
-from banditto.policies.one_cut.cut_constants import CutSchedule
+from banditto.policies.one_cut.cut_constants import CutProblem, CutSchedule
 from banditto.testing import POLICY_CHECKS, assert_rate_at_most
 from banditto.testing.policy_contract import Check
 from tests.lazily import Lazily
