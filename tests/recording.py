@@ -102,6 +102,7 @@ COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
     "plan": {
         "horizon": ("plan", "--arms", "3", "--gap", "0.2", "--rho", "0.3"),
         "coin": ("plan", "--arms", "2", "--gap", "0.3", "--rho", "0.3", "--by", "0.99", "--resolve", "0.1"),
+        "winners": ("plan", "--arms", "2", "--gap", "0.3", "--rho", "0.3", "--same", "winner"),
         "commit": ("plan", "explore-then-commit", "--arms", "2", "--gap", "0.4", "--rho", "0.3"),
         "actions": (
             "plan",
@@ -121,10 +122,15 @@ COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
         "fail": ("attack", "batched-elimination", "--arms", "2", "--environment", "gaussian:0.5", *ATTACK),
         "actions": ("attack", "linear-threshold:paper", "--actions", "arms.csv", *ATTACK),
         "ball": ("attack", "least-squares-rounding", "--dimension", "2", "--environment", "gaussian:0.5", *ATTACK),
+        "winners": ("attack", "early-cut", "--gap", "0.3", "--arms", "3", *ATTACK),
     },
     "calibration": {
         "arms": (
             *("calibrate", "random-threshold", "--arms", "2", "--horizon", "1e6", "--rho", "0.3"),
+            *("--pairs-budget", "1000"),
+        ),
+        "winners": (
+            *("calibrate", "early-cut", "--gap", "0.5", "--arms", "2", "--horizon", "1e6", "--rho", "0.3"),
             *("--pairs-budget", "1000"),
         ),
     },

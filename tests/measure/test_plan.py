@@ -334,8 +334,8 @@ def test_a_winner_level_plan_says_how_many_pulls_it_takes() -> None:
 def test_a_sequence_level_plan_says_so_and_has_no_pulls_until_a_winner() -> None:
     content: Any = bd.plan(arms=2, gap=0.4, rho=0.5, same="sequence").to_dict()
     assert content["level"] == "sequence"
-    assert "pulls" not in content
-    assert "pulls_elsewhere" not in content
+    assert content["pulls"] is None
+    assert content["pulls_elsewhere"] == []
     assert content == bd.plan(arms=2, gap=0.4, rho=0.5).to_dict()
 
 

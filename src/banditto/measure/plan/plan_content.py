@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal, NotRequired
+from typing import Annotated, Any, Final, Literal
 
 from typing_extensions import TypedDict
 
@@ -56,17 +56,13 @@ class PlanContent(TypedDict):
             "the winner is named",
         ),
     ]
-    pulls: NotRequired[
-        Annotated[
-            PullsContent,
-            Keywords(description="of each arm until the winner is named, at the gap; only at the winner level"),
-        ]
+    pulls: Annotated[
+        PullsContent | None,
+        Keywords(description="of each arm until the winner is named, at the gap; null at the level of sequences"),
     ]
-    pulls_elsewhere: NotRequired[
-        Annotated[
-            list[PullsElsewhereContent],
-            Keywords(description="the same at twice the gap, where rewards leave room for it, and on a tie"),
-        ]
+    pulls_elsewhere: Annotated[
+        list[PullsElsewhereContent],
+        Keywords(description="the same at twice the gap, where rewards leave room for it, and on a tie"),
     ]
     bound: Annotated[float | None, Keywords(description="on P(two executions differ), proved; null without a proof")]
     ratio_to_paper: Annotated[

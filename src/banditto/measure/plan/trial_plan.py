@@ -137,7 +137,7 @@ class TrialPlan:
         compares with, whose `paper_regret` and `ordinary_regret` are there as ratios. `regret` is `expected_regret` and
         `regret_interval`. The `protocol` is a file of its own and is there by its digest.
         """
-        found: PlanContent = {
+        return {
             "schema_version": SCHEMA_VERSION,
             "policy": self.policy.name,
             "constants": self.constants,
@@ -158,6 +158,8 @@ class TrialPlan:
             "share_of_random_play": self.share_of_random_play,
             "coin_decides": self.coin_decides,
             "exploration_pulls": self.exploration_pulls,
+            "pulls": None if self.pulls is None else self.pulls.counts(),
+            "pulls_elsewhere": [other.to_dict() for other in self.pulls_elsewhere],
             "bound": self.bound,
             "ratio_to_paper": self.ratio_to_paper,
             "paper_policy": self.question.papers,
@@ -173,10 +175,6 @@ class TrialPlan:
             "seed": self.seed,
             "digest": self.protocol.digest,
         }
-        if self.pulls is not None:
-            found["pulls"] = self.pulls.counts()
-            found["pulls_elsewhere"] = [other.to_dict() for other in self.pulls_elsewhere]
-        return found
 
     def rows(self) -> list[tuple[str, str]]:
         """Return what a reader wants to know, as pairs of a label and its text."""
