@@ -7,7 +7,38 @@ from __future__ import annotations
 
 _S = ["--store", "STORE"]
 
+_ARM = "NAME=MODULE:CALLABLE"
+_R = ["a=random:random", "b=random:random"]  # two arms that can be called
+
 BAD: dict[str, list[tuple[list[str], str, str]]] = {
+    "select": [
+        ([*_R], "--gap", "nothing"),
+        ([*_R, "--gap", "much"], "--gap", "much"),
+        ([*_R, "--gap", "2"], "--gap", "2.0"),
+        ([*_R[:1], "--gap", "0.2"], _ARM, "1"),
+        ([*_R, "c", "--gap", "0.2"], _ARM, "c"),
+        ([*_R, "c=random", "--gap", "0.2"], _ARM, "c=random"),
+        ([*_R, "c=no_such_module:x", "--gap", "0.2"], _ARM, "c=no_such_module:x"),
+        ([*_R, "c=random:nothing", "--gap", "0.2"], _ARM, "c=random:nothing"),
+        ([*_R, "a=random:random", "--gap", "0.2"], _ARM, "a more than once"),
+        ([*_R, "c=math:pi", "--gap", "0.2"], "arm c", "3.141592653589793"),
+        ([*_R, "c=random:uniform", "--gap", "0.2"], "arm c", "a callable that needs a"),
+        ([*_R, "--gap", "0.2", "--rho", "0"], "--rho", "0.0"),
+        ([*_R, "--gap", "0.2", "--rho", "low"], "--rho", "low"),
+        ([*_R, "--gap", "0.2", "--power", "0.4"], "--power", "0.4"),
+        ([*_R, "--gap", "0.2", "--seed", "-1"], "--seed", "-1"),
+        ([*_R, "--gap", "0.2", "--noise-seed", "x"], "--noise-seed", "x"),
+        ([*_R, "--gap", "0.2", "--noise-seed", "-1"], "--noise-seed", "-1"),
+        ([*_R, "--gap", "0.2", "--store", "mysql://here/x"], "--store", "mysql://here/x"),
+        ([*_R, "--gap", "0.2", "--store", "nowhere/x.db"], "--store", "sqlite:///nowhere/x.db"),
+        ([*_R, "--gap", "0.2", "--store", "sqlite:///x.db#a b"], "--store", "a b"),
+        ([*_R, "--gap", "0.2", "--workers", "0"], "--workers", "0"),
+        ([*_R, "--gap", "0.2", "--retries", "-1"], "--retries", "-1"),
+        ([*_R, "--gap", "0.2", "--control", "c"], "--control", "c"),
+        ([*_R, "--gap", "0.2", "--rate-at-most", "2"], "--rate-at-most", "2.0"),
+        ([*_R, "--gap", "0.2", "--sigma", "0"], "--sigma", "0.0"),
+        ([*_R, "--gap", "0.2", "--sigma", "1", "--rate-at-most", "0.5"], "--rate-at-most", "0.5"),
+    ],
     "init": [
         (["nowhere.toml", *_S, "--name", "x"], "PROTOCOL", "nowhere.toml"),
         (["plan.toml", "--name", "x"], "--store", "nothing"),

@@ -95,7 +95,7 @@ def test_it_is_what_the_policy_does_with_these_rewards() -> None:
 
 
 def test_in_every_kind_of_store(store_url: str) -> None:
-    arms = {"a": worse, "b": better}
+    arms: dict[str, Callable[..., object]] = {"a": worse, "b": better}
     found = bd.select(arms, store=f"{store_url}#race", workers=2, **KNOWN)
     assert text_of(found) == text_of(bd.select(arms, **KNOWN))
     with bd.Experiment.open(store_url, "race") as trial:

@@ -44,6 +44,7 @@ SelectNoise = Annotated[
 SelectStore = Annotated[
     str | None,
     typer.Option("--store", metavar="FILE", help="Keep every reward there, and go on from there: a file or a URL."),
+    parameters.StandsFor("name"),
 ]
 Workers = Annotated[str, typer.Option("--workers", metavar="N", help="Threads that call.")]
 Retries = Annotated[str, typer.Option("--retries", metavar="N", help="How often a call that raised is made again.")]
