@@ -131,6 +131,16 @@ print(json.dumps(found.to_dict()))
 """
 
 
+def test_three_processes_at_once(tmp_path: Path) -> None:
+    """They hand out pulls of one experiment, and play those of others that have no reward: each is counted once."""
+    whole, _, _ = killed(tmp_path / "whole", 0, 1)
+    words = [sys.executable, "-c", SCRIPT, str(tmp_path / "select.db"), str(tmp_path / "calls")]
+    started = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    assert [process.communicate()[0] for process in started] == [whole] * 3
+    found = bd.verify(f"sqlite:///{tmp_path}/select.db", "select")
+    assert (found.problem, found.winner) == (None, json.loads(whole)["winner"])
+
+
 def killed(folder: Path, kills: int, seed: int) -> tuple[str, int, int]:
     """Run a selection in processes that are killed at random moments; return its result, its calls, and the kills."""
     folder.mkdir()
@@ -539,12 +549,14 @@ def test_a_module_that_cannot_be_loaded_is_one_line(folder: Path, monkeypatch: p
         loaded(["a=arms_to_select:x"])
 
 
-def test_ctrl_c_keeps_what_is_done(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("workers", ["1", "4"])
+def test_ctrl_c_keeps_what_is_done(workers: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     words = ["select", "a=arms_to_select:slow", "b=arms_to_select:slow", "--gap", "0.1", "--store", "x.db"]
-    code, out, shown = interrupted(words, "[1-9][0-9]+/[0-9]+")
+    code, out, shown = interrupted([*words, "--workers", workers], "[1-9][0-9]+/[0-9]+")
     assert (code, out) == (130, "")
-    assert "banditto: interrupted before there was a winner; what is done is kept; the same command goes on" in shown
+    kept = "banditto: interrupted before there was a winner; what is done is kept; the same command goes on\n"
+    assert shown.endswith(kept)  # after the bar, which takes its line with it
     with bd.Experiment.open("sqlite:///x.db", "select") as trial:
         status = trial.status()
     assert status.state == "running"

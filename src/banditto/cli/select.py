@@ -86,7 +86,7 @@ def select(
     named = loaded(arms)
     from banditto.live.select import select as selected  # numerical libraries are loaded once there is work for them
 
-    with progress_bar("select", quiet, "pulls") as progress, _told_what_is_kept(store):
+    with _told_what_is_kept(store), progress_bar("select", quiet, "pulls") as progress:
         found = selected(
             named,
             gap=real(gap, "gap"),
