@@ -51,7 +51,7 @@ class SelectionContent(TypedDict):
     pulls: Annotated[Positive, Keywords(description="of all arms")]
     most_pulls: Annotated[Positive, Keywords(description="of all arms, had no look named a winner before the cap")]
     lead: Annotated[Amount, Keywords(description="of the best mean over the second best")]
-    needed_lead: Annotated[Amount, Keywords(description="the shared cut, and the margin of the look that decided")]
+    needed_lead: Annotated[Amount, Keywords(description="the shared cut")]
     gap: AboveZero
     power: InsideUnit
     rho: InsideUnit
@@ -77,7 +77,7 @@ class Selection:
         pulls: pulls of all arms.
         most_pulls: what they could have been, had no look named a winner before the cap.
         lead: by how much the best mean was ahead of the second best.
-        needed_lead: what it had to be ahead by: the shared cut, and the margin of the look that decided.
+        needed_lead: what it had to be ahead by: the shared cut.
         guarantee: the proved bound on the probability that two labs name different winners.
         protocol: what a second lab needs: constants and seed.
         level: "winner": what two labs have in common is the winner.
@@ -120,8 +120,7 @@ class Selection:
             return f"{self.winner} is kept, as the control: {needed} to take its place."
         named = f"The shared coin names {self.winner}, and so it does in a second lab"
         if self._ahead:
-            ahead = f"It is also ahead, by {short(self.lead)}, and no other arm takes its place"
-            return f"{named}. {ahead}; to win by its lead alone it would need more than {short(self.needed_lead)}."
+            return f"{named}: {needed} to win by its lead. It is ahead by {short(self.lead)}, which may be noise."
         return f"{named}: {needed} to take its place. This does not show that {self.winner} is better."
 
     @property

@@ -22,8 +22,8 @@ class Naming(Protocol):
     def decided_by(self, totals: FloatArray, pulls: int, coins: Coins) -> DecidedBy:
         """Return "lead" if the winner led by more than was needed, "coin" if the shared default was named."""
 
-    def needed_lead(self, pulls: int, coins: Coins) -> float:
-        """Return by how much a mean must lead after so many pulls of each arm."""
+    def needed_lead(self, coins: Coins) -> float:
+        """Return by how much a mean must lead for its arm to win by its lead."""
 
 
 class Finding(NamedTuple):
@@ -46,6 +46,4 @@ def found_by(registration: Registration, batches: Iterable[Batch]) -> Finding | 
         pulls += counts[0]
     coins = Coins(registration.protocol.seed)
     second, first = np.sort(sums[0])[-2:]
-    return Finding(
-        policy.decided_by(sums, pulls, coins), float(first - second) / pulls, policy.needed_lead(pulls, coins)
-    )
+    return Finding(policy.decided_by(sums, pulls, coins), float(first - second) / pulls, policy.needed_lead(coins))

@@ -153,7 +153,7 @@ class EarlyCut(Replicable):
         second = xp.max(xp.where(leader, xp.asarray(-xp.inf), sums), axis=-1, keepdims=True)
         lead = best - second  # (R, 1)
         cut = choice.cut(coins, _COINS, pulls, xp)
-        ahead = lead > self._needed(look, coins, xp)
+        ahead = lead > cut + pulls * look.margin
         shy = pulls * look.default_margin
         ranks = choice.ranking(coins, _COINS, xp)
         if choice.knots:
@@ -169,28 +169,18 @@ class EarlyCut(Replicable):
         going: BoolArray = xp.where(ahead, leader, xp.where(settled, default, xp.ones_like(leader)))
         return going
 
-    def _needed(self, look: EarlyLook, coins: Coins, xp: Any) -> Any:
-        """What the leader's total must be ahead by at a look, (R, 1): the cut and the margin."""
-        return self._choice.cut(coins, _COINS, look.pulls, xp) + look.pulls * look.margin
-
-    def _look_at(self, pulls: int) -> EarlyLook:
-        """The look after so many pulls of each arm; the cap is one without margins."""
-        looks = {look.pulls: look for look in (*self.schedule.looks, EarlyLook(self.cap, 0.0, 0.0))}
-        if pulls not in looks:
-            raise InvalidArgument("pulls", pulls, f"those of a look, such as {self.cap}, the cap")
-        return looks[pulls]
-
-    def needed_lead(self, pulls: int, coins: Coins) -> float:
-        """Return by how much a mean must lead after so many pulls of each arm: the cut, and the look's margin."""
-        return float(self._needed(self._look_at(pulls), coins, np)[0, 0]) / pulls
+    def needed_lead(self, coins: Coins) -> float:
+        """Return the shared cut of these coins: by how much a mean must lead for its arm to win by its lead."""
+        return float(self._choice.cut(coins, _COINS, 1, np)[0, 0])
 
     def decided_by(self, totals: FloatArray, pulls: int, coins: Coins) -> Literal["lead", "coin"]:
         """Return how the winner was found that these totals of all pulls, (1, K), gave after `pulls` of each arm.
 
-        "lead": it led by more than was needed. "coin": nobody did, and the shared default was named.
+        "lead": it led by more than the cut, so that it wins whatever the ranking is if the lead stays what it is.
+        "coin": nobody did, and the shared default was named.
         """
         second, first = np.sort(np.asarray(totals[0], dtype=np.float64))[-2:]
-        return "lead" if first - second > self._needed(self._look_at(pulls), coins, np)[0, 0] else "coin"
+        return "lead" if first - second > self._choice.cut(coins, _COINS, pulls, np)[0, 0] else "coin"
 
     @property
     def _choice(self) -> CutChoice:
