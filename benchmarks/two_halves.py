@@ -69,7 +69,8 @@ class Agreement(NamedTuple):
 
 def halves(rows: Rows, splits: int, generator: np.random.Generator) -> tuple[Half, Half]:
     """Split the rows of each arm in two, at random, again and again."""
-    first, second = [], []
+    first: list[np.ndarray] = []
+    second: list[np.ndarray] = []
     for arm in rows:
         shuffled = generator.permuted(np.broadcast_to(arm, (splits, len(arm))), axis=1)
         size = len(arm) // 2
@@ -91,7 +92,7 @@ def agreement(policy: bd.EarlyCut, rows: Rows, splits: int, seed: int, *, shared
         size = min(TOGETHER, splits - start)
         coins = Coins(seed, start, size)
         both = coins, coins if shared else Coins(seed + 1, start, size)
-        labs = zip(halves(rows, size, generator), both, strict=True)
+        labs: Any = zip(halves(rows, size, generator), both, strict=True)
         sides: list[Any] = [Execution(policy, half, own, Noise(0, 0, 0)) for half, own in labs]
         (one, pulls), (two, others) = (pulls_to_winner(side) for side in sides)
         differ += int((one != two).sum())
@@ -143,7 +144,7 @@ def tie() -> Rows:
     return tuple(generator.permutation(np.repeat([0.0, 1.0], 3000)) for _ in range(4))
 
 
-POPULATIONS: Mapping[str, tuple[Callable[[], Rows], dict[str, float]]] = {
+POPULATIONS: Mapping[str, tuple[Callable[[], Rows], dict[str, Any]]] = {
     "digits, two classifiers": (digits, {"gap": 0.1, "rho": 0.2}),
     "breast cancer, two classifiers": (cancer, {"gap": 0.15, "rho": 0.25}),
     "visits to a doctor, two insurances": (doctors, {"gap": 0.05, "rho": 0.2}),
