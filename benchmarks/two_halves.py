@@ -139,9 +139,9 @@ def doctors() -> Rows:
 
 
 def tie() -> Rows:
-    """Four arms that are equally good, 6,000 rows each."""
+    """Four arms that are equally good, 8,000 rows each."""
     generator = np.random.default_rng(1)
-    return tuple(generator.permutation(np.repeat([0.0, 1.0], 3000)) for _ in range(4))
+    return tuple(generator.permutation(np.repeat([0.0, 1.0], 4000)) for _ in range(4))
 
 
 POPULATIONS: Mapping[str, tuple[Callable[[], Rows], dict[str, Any]]] = {

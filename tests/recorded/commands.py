@@ -22,6 +22,7 @@ FILES = {
     "log.csv": "arm,reward\n" + "".join(f"{'ABC'[i % 3]},{int(i * 7 % 10 < 6 - i % 3)}\n" for i in range(600)),
     "study.toml": "means = [0.8, 0.4]\nhorizon = 100000\nrho = 0.3\npairs = 50\n"
     'policies = ["random-threshold", "ucb1"]\n',
+    "told_arms.py": "def worse(rng): return rng.random() < 0.4\ndef better(rng): return rng.random() < 0.7\n",
     "rewards.csv": "ticket,reward\n1-1,1\n1-2,0\n",
 }
 ARMS = "--means 0.8,0.4 --horizon 1e5 --rho 0.3 --pairs 200 --json"
@@ -60,6 +61,9 @@ plan --arms 2 --gap 0.3 --rho 0.3 --save plan.toml --json
 attack random-threshold --arms 2 --horizon 1e5 --rho 0.3 --pairs-budget 20000 --json
 attack one-cut --arms 3 {RATED} --pairs-budget 20000 --json
 calibrate random-threshold --arms 2 --horizon 1e5 --rho 0.3 --pairs-budget 20000 --json
+certify early-cut --gap 0.3 --means 0.7,0.5,0.5 --horizon 1e5 --rho 0.3 --pairs 200 --json
+plan --arms 2 --gap 0.2 --rho 0.3 --same winner --json
+select a=told_arms:worse b=told_arms:better --gap 0.3 --rho 0.3 --json
 design actions.csv --json
 design --action-set ball --dimension 3 --pulls 1000 --json
 replay random-threshold --log log.csv --reward-range 0,1 --horizon 300 --rho 0.3 --json
