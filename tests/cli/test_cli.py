@@ -196,6 +196,7 @@ def test_compare_prints_a_table_for_people() -> None:
     lines = done.stdout.splitlines()
     assert lines[0].split() == [
         "policy",
+        "same",
         "horizon",
         "executions",
         "agree",

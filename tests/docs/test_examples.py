@@ -74,7 +74,7 @@ def test_any_number_of_arms_can_be_drawn(arms: int, tmp_path: Path) -> None:
 # is more than eight standard errors from what would change them: false-failure rate at most 1e-15 each.
 PRINTED = {
     "first_comparison": (
-        r"^certified-elimination +1e8 .* PASS$",
+        r"^certified-elimination +sequence +1e8 .* PASS$",
         r"^thompson: \d% of pairs agree to the last of 5,000 pulls\.$",
     ),
     "certify_your_own_policy": (r"^cells of 1e-09: .*: FAIL$", r"^cells of   0\.3: .*: PASS$"),

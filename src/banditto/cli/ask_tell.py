@@ -14,10 +14,12 @@ from banditto.cli.output import EXIT_OK, print_steps, spinner
 from banditto.core.errors import InvalidArgument, masked, shown
 from banditto.core.exact import parsed_integer, real
 from banditto.core.text import text_table
+from banditto.policies.policy import own_level
 from banditto.problems.spec import typed
 
 if TYPE_CHECKING:
     from banditto.cli.documents import TellingContent
+    from banditto.live.experiment import Experiment
     from banditto.live.registration import RewardRange
 
 Number = Annotated[str, typer.Option("-n", metavar="N", help="How many tickets, at the most.")]
@@ -70,20 +72,30 @@ def tell(
         batch, sums = read_totals(Path(totals))
         with parameters.opened(store, name) as experiment:
             answers = [experiment.tell_totals(batch, sums)]
+            ended = _ended(experiment)
     else:
         pairs = _rewards(ticket, reward, source)
         with parameters.opened(store, name) as experiment, spinner("telling", quiet):
             if source is not None:
                 _check_range(pairs, experiment.registration.rewards)
             answers = experiment.tell_many(pairs)
+            ended = _ended(experiment)
     counts: TellingContent = {
         "recorded": answers.count("recorded"),
         "repeated": answers.count("repeated"),
         "excluded": answers.count("excluded"),
     }
     text = ", ".join(f"{count} {answer}" for answer, count in counts.items() if count) or "nothing to tell"
-    print_steps({"told": counts}, text, as_json)
+    print_steps({"told": counts}, text + ended, as_json)
     return EXIT_OK
+
+
+def _ended(experiment: Experiment) -> str:
+    """Say that a winner was named, if one was; nothing at the level of sequences."""
+    if own_level(experiment.registration.policy()) != "winner":
+        return ""
+    winner = experiment.status().winner
+    return "" if winner is None else f"; the experiment has ended: the winner is {winner}"
 
 
 def _rewards(ticket: str | None, reward: str | None, source: str | None) -> list[tuple[str, float]]:

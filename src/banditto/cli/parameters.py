@@ -77,16 +77,20 @@ Gap = Annotated[
     typer.Option(
         "--gap",
         metavar="X",
-        help="The lead that explore-then-commit is promised, or that one-cut and certified-elimination are tuned for.",
+        help="The smallest lead that matters to early-cut and one-cut, or that others are tuned for or promised.",
     ),
 ]
 Power = Annotated[
     str | None,
-    typer.Option("--power", metavar="X", help="How likely one-cut finds an arm that leads by --gap (default: 0.95)."),
+    typer.Option(
+        "--power", metavar="X", help="How likely an arm that leads by --gap is found by early-cut or one-cut (0.95)."
+    ),
 ]
 Control = Annotated[
     str | None,
-    typer.Option("--control", metavar="ARM", help="The arm, from 0, that one-cut keeps unless another one leads."),
+    typer.Option(
+        "--control", metavar="ARM", help="The arm, from 0, that early-cut or one-cut keeps unless another leads."
+    ),
 ]
 RateAtMost = Annotated[
     str | None,

@@ -66,7 +66,7 @@ By = Annotated[
     typer.Option(
         "--by",
         metavar="X",
-        help="In time: before this share of the horizon is spent (default: 0.5; a winner is named when it is named).",
+        help="In time: before this share of the horizon is spent (default: 0.5; not used with --same winner).",
     ),
 ]
 Same = Annotated[
@@ -74,7 +74,7 @@ Same = Annotated[
     typer.Option(
         "--same",
         metavar="WHAT",
-        help="What two runs have in common: sequence (every pull; default) or winner, which takes fewer pulls.",
+        help="What two runs have in common: sequence (every pull; default) or winner, which takes fewer on average.",
     ),
 ]
 Baseline = Annotated[
@@ -114,7 +114,7 @@ def plan(
 ) -> int:
     """Solve for the one of gap, rho and horizon that is left out, and say what the experiment will cost.
 
-    Feasible is what drops every arm that is a gap worse than the best in time, on arms that are all a gap worse.
+    A plan is feasible if it drops every arm in time that is worse than the best by the gap, on arms that all are.
     With --same winner it is what names the best arm, and the horizon is the most pulls that it may take.
     """
     if policy is not None and policy_flag not in (None, policy):

@@ -74,7 +74,7 @@ def select(
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
 ) -> int:
-    """Race callables on fresh rewards until one wins, the same in a second lab but with probability --rho.
+    """Race callables on fresh rewards until one wins; a second lab gets the same one with probability 1 - rho.
 
     Modules are looked up in the current folder, too. Exit code 3 with what is known so far if a call raises or an
     iterable ends.

@@ -21,19 +21,23 @@ def status(name: parameters.Name, store: parameters.StoreOption = None, as_json:
     """Say where an experiment stands."""
     with parameters.opened(store, name) as experiment:
         found = experiment.status()
+        control = experiment.registration.protocol.settings.get("control")
+        names = experiment.registration.arm_names
     rows = [
         ("state", found.state),
         ("batches", f"{found.batch - 1}, all decided") if found.state == "finished" else ("batch", str(found.batch)),
         ("pulls decided", f"{found.spent:,} of {found.horizon:,}"),
     ]
     if found.level == "winner":
-        rows += [("level", "winner: two runs name the same one; it ends the experiment")]
+        rows += [("level", "winner: two runs name the same one with probability 1 - rho, and end with it")]
     if found.winner is not None:
         how = {
             "lead": ", by its lead",
-            "coin": ", by the shared coin or as the control: nobody led by enough",
+            "coin": ", by the shared coin: nobody led by enough",
             None: "",
         }
+        if isinstance(control, int) and found.winner == names[control]:
+            how["coin"] = ", as the control: nobody led by enough"
         rows += [("winner", found.winner + how[found.decided_by])]
     rows += [(f"arm {arm}", f"{found.told[arm]:,} of {pulls:,} rewards") for arm, pulls in found.plan.items()]
     rows += [("tickets", ", ".join(f"{count:,} {state}" for state, count in found.tickets.items()))]

@@ -48,7 +48,7 @@ def verify(
 
 
 def replicate(first: Run, second: OtherRun, as_json: parameters.Json = False, quiet: parameters.Quiet = False) -> int:
-    """Compare two runs of one protocol. Exit code 3 if they made different decisions."""
+    """Compare two runs of one protocol. Exit code 3 if their decisions differ, or not both have named a winner."""
     parameters.check_extra()
     from banditto.live.replicate import replicate as compared
 

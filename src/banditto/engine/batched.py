@@ -174,7 +174,7 @@ class _WinnerTally(_Tally):
         found = xp.nonzero((one != two) & (one > 0) & (two > 0) & self._together)[0]
         self._together[found] = False
         rows = found if self._rows is None else self._rows[found]
-        self.diverged[rows] = batch
+        self.diverged[rows] = batch - 1  # both are known since then: this batch is what is left for a winner
         # the pull after which both winners are known; what is left for the first one is not counted
         spent = [
             side.pulls[found].sum(axis=1) - plan[found].sum(axis=1) for plan, side in zip(plans, sides, strict=True)

@@ -146,8 +146,11 @@ class Replication:
 
     @property
     def same(self) -> bool:
-        """Whether all decisions that both have taken are the same; at the level of winners, whether the winners are."""
-        return self.divergence is None
+        """Whether all decisions that both have taken are the same; at the level of winners, whether both name the same.
+
+        Runs of which one has no winner yet are not the same.
+        """
+        return self.divergence is None and (self.level != "winner" or self.compared > 0)
 
     def to_dict(self) -> ReplicationContent:
         """Return plain data with the names of the attributes, and `same`."""

@@ -53,7 +53,7 @@ def select(
     control: str | None = None,
     rate_at_most: float | None = None,
     rewards: Literal["bounded", "gaussian"] | None = None,
-    sigma: float = 0.5,
+    sigma: float | None = None,
     noise_seed: int | None = None,
     progress: Progress | None = None,
 ) -> Selection:
@@ -78,7 +78,7 @@ def select(
         control: The name of the arm that is kept unless another one leads. Default None: any of the best.
         rate_at_most: A promise that no arm's mean exceeds this, for rewards in [0, 1]. Default None: no promise.
         rewards: "bounded" (in [0, 1]), the default, or "gaussian", which any sigma but 1/2 needs.
-        sigma: The standard deviation of the rewards. Default 1/2, for rewards in [0, 1].
+        sigma: The standard deviation of Gaussian rewards, which need one. Default None, for rewards in [0, 1].
         noise_seed: Seed of the callables' `rng`. A second lab that simulates takes another one. Default None: derived
             from `seed`.
         progress: Called with the pulls so far, and how many there may be at the most.
@@ -99,6 +99,8 @@ def select(
     names = list(arms)
     if control is not None and control not in names:
         raise InvalidArgument("control", control, f"the name of an arm: {', '.join(map(str, names[:10]))}")
+    if rewards == "gaussian" and sigma is None:
+        raise InvalidArgument("sigma", "nothing", "the standard deviation of the rewards, which gaussian ones need")
     workers = integer(workers, "workers", 1, _MOST_WORKERS)
     retries = integer(retries, "retries", 0, 10**6)
     policy = shortest(
@@ -109,7 +111,7 @@ def select(
         control=None if control is None else names.index(control),
         rate_at_most=rate_at_most,
         rewards=rewards,
-        sigma=sigma,
+        sigma=0.5 if sigma is None else sigma,
     )
     registration = registered(policy.protocol(seed=seed), names)
     with desk_for(registration, store) as desk, _callers(sources, workers, executor) as callers:

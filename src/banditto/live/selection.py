@@ -118,7 +118,8 @@ class Selection:
         needed = f"no arm led by more than {short(self.needed_lead)}, which was needed"
         if self.winner == self.control:
             return f"{self.winner} is kept, as the control: {needed} to take its place."
-        named = f"The shared coin names {self.winner}, and so it does in a second lab"
+        sure = 1.0 - self.guarantee.total
+        named = f"The shared coin names {self.winner}, as it does in a second lab with probability {sure:.3g} or more"
         if self._ahead:
             return f"{named}: {needed} to win by its lead. It is ahead by {short(self.lead)}, which may be noise."
         return f"{named}: {needed} to take its place. This does not show that {self.winner} is better."

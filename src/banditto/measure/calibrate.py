@@ -31,6 +31,7 @@ from banditto.measure.attack.attacking import (
     attack,
     space_of,
 )
+from banditto.measure.certificate import LEVELS
 from banditto.measure.certify import MOST_JOBS, certify
 from banditto.policies.policy import AnyPolicy, LevelContent, Policy, own_level
 from banditto.policies.shared.replicable import CALIBRATED, Replicable, without_warnings
@@ -150,7 +151,7 @@ class Calibration:
         low, high = self.worst.interval
         return [
             ("policy", f"{self.policy.name}, constants {self.label}"),
-            *([("level", "winner: pairs are compared by the winner that they name")] if self._by_winner else []),
+            ("level", LEVELS[own_level(self.policy)]),
             ("horizon", f"{self.policy.horizon:,}"),
             ("constants", f"those certified for {self.nominal_rho:.4g} instead of {self.rho:g}"),
             ("tried", f"{self.attacks} attacks, {self.instances_tried:,} instances, {self.pairs_tried:,} pairs"),
@@ -159,10 +160,6 @@ class Calibration:
             ("regret", self._regret()),
             ("digest", self.protocol.digest),
         ]
-
-    @property
-    def _by_winner(self) -> bool:
-        return own_level(self.policy) == "winner"
 
     def _regret(self) -> str:
         if self.nominal_rho == self.rho:

@@ -19,6 +19,10 @@ from banditto.problems.catalogue import policy_of
 from banditto.problems.environment import LoggedContent
 
 SCHEMA_VERSION: Final = 2
+LEVELS: Final = {
+    "sequence": "sequence: pairs are compared by every pull",
+    "winner": "winner: pairs are compared by the winner that they name",
+}
 _FOR_A_CONCLUSION = (OneCut.name, EarlyCut.name)
 Verdict = Literal["PASS", "FAIL", "CONSISTENT", "INCONCLUSIVE"]
 IntervalKind = Literal["fixed", "sequence"]
@@ -236,7 +240,7 @@ class Certificate:
         name = self.policy if self.constants is None else f"{self.policy}, {self.constants} constants"
         return [
             ("policy", name),
-            *([("level", "winner: pairs are compared by the winner that they name")] if self.level == "winner" else []),
+            ("level", LEVELS[self.level]),
             ("horizon", f"{self.horizon:,}"),
             ("pairs", f"{self.pairs:,}" + (" (interrupted)" if self.interrupted else "")),
             ("agreement", f"{self.agreement:.4f}, {100 * self.confidence:g}% {kind} {low:.4f} to {high:.4f}"),

@@ -136,22 +136,21 @@ class Comparison:
 
     def table(self) -> str:
         """Return a table in plain text, with a line for each policy."""
-        return text_table(HEADER, [cells(row) for row in self.entrants], align="lrrrrrrrl")
+        return text_table(HEADER, [cells(row) for row in self.entrants], align="llrrrrrrrl")
 
     def _repr_html_(self) -> str:
         return html_table(HEADER, [cells(row) for row in self.entrants])
 
 
 GROWN = "*"  # marks a confidence sequence
-BY_WINNER = "†"  # marks pairs that were compared by their winners
-HEADER = ("policy", "horizon", "executions", "agree", "interval", "proved", "regret", "of random", "verdict")
+HEADER = ("policy", "same", "horizon", "executions", "agree", "interval", "proved", "regret", "of random", "verdict")
 
 
 def explained(comparison: Comparison) -> str:
-    """Say what the marks in the table mean; empty if there are none."""
+    """Say what the words and marks in the table mean, where that is needed; else empty."""
     told = ""
     if any(row.certificate.level == "winner" for row in comparison.entrants):
-        told += f" {BY_WINNER} Compared by the winner that is named; all others by every pull."
+        told += " Same winner: pairs are compared by the arm that they name; same sequence: by every pull."
     if all(row.certificate.interval_kind == "fixed" for row in comparison.entrants):
         return told
     return f"{told} {GROWN} This result grew or was looked at before: a confidence sequence, valid at every look."
@@ -170,9 +169,10 @@ def cells(row: Entrant) -> tuple[str, ...]:
     reach = regret.interval[1] - regret.mean
     return (
         row.label if len(row.label) <= 40 else row.label[:39] + "…",
+        certificate.level,
         power_of_ten(certificate.horizon),
         f"{row.executions:,}",
-        f"{certificate.agreement:.1%}" + (BY_WINNER if certificate.level == "winner" else ""),
+        f"{certificate.agreement:.1%}",
         f"{100 * low:.1f}-{high:.1%}" + ("" if certificate.interval_kind == "fixed" else GROWN),
         _proved(certificate),
         _amount(regret.mean) + ("" if math.isinf(reach) else f" ± {_amount(reach)}"),

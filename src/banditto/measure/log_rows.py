@@ -21,6 +21,7 @@ class LogRows:
     name: ClassVar[str] = "replayed"
     rewards: ClassVar[Rewards] = Rewards("bounded", 0.5)
     largest_count: ClassVar[int] = LONGEST_HORIZON
+    observed: ClassVar[bool] = True  # its means are averages
 
     def __init__(self, log: RewardLog) -> None:
         self.log = log

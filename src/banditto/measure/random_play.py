@@ -65,7 +65,7 @@ def decides_late(policy: AnyPolicy) -> bool:
     """
     if not isinstance(policy, OneCut | EarlyCut):
         return False
-    pulls = policy.pulls_per_arm if isinstance(policy, OneCut) else policy.cap
+    pulls = policy.pulls_per_arm if isinstance(policy, OneCut) else policy.mean_pulls(policy.gap)
     return policy.arms * pulls >= _LATE * policy.horizon and policy.reached_power >= 0.5
 
 

@@ -204,7 +204,10 @@ class Replay:
         return f"{line} The log has no rows for the last {unread:,}, which decide nothing." if unread else line
 
     def _rows(self) -> list[tuple[str, str, str, str, str]]:
-        columns = zip(self.log.arms, self.pulls, self.read, self.log.rewards, self.averages, strict=True)
+        pulls = self.pulls
+        if self.winner is not None:  # the rest of the horizon, which is the winner's, is no experiment
+            pulls = tuple(sum(numbers) for numbers in zip(*(batch.pulls for batch in self.batches[:-1]), strict=True))
+        columns = zip(self.log.arms, pulls, self.read, self.log.rewards, self.averages, strict=True)
         return [
             (arm, f"{pulls:,}", f"{read:,}", f"{len(rewards):,}", "-" if average is None else short(average))
             for arm, pulls, read, rewards, average in columns

@@ -48,13 +48,15 @@ from typing import Any, NamedTuple
 
 import tomli_w
 
+from banditto import policies
 from banditto.chance.coins import LARGEST_SEED
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, open_unit, real
 from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
 from banditto.numbers.intervals import MOST_PAIRS
+from banditto.policies import baselines
 from banditto.policies.policy import AnyPolicy
-from banditto.problems.catalogue import OPTIONS, build_policy, takes_option
+from banditto.problems.catalogue import OPTIONS, build_policy, lookup, takes_option
 from banditto.problems.environment import Environment
 from banditto.problems.spec import LINEAR, LOGGED, ProblemSpec, typed
 
@@ -181,6 +183,8 @@ class StudyFile:
         horizon = _needed(self.horizon, "horizon", "an integer, such as 1e8")
         rho = _needed(self.rho, "rho", "a number between 0 and 1, both excluded")
         lines = _needed(self.policies, "policies", "names separated by commas, such as random-threshold,ucb1")
+        for line in lines:
+            lookup(line.policy.partition(":")[0], policies.REGISTRY | baselines.REGISTRY, "policies")
         for name in OPTIONS:
             if (value := getattr(self, name)) is not None and not any(line.takes(name) for line in lines):
                 raise InvalidArgument(name, value, "none, because no policy here needs one")

@@ -157,7 +157,8 @@ class RewardLog:
             rows: Pairs (arm, reward). A reward is a number from `low` to `high`, true or false.
             low: The smallest reward that there could have been. Default 0.
             high: The largest one. Default 1.
-            arms: The arms in the order of their numbers; all must appear. By default in the order of their first rows.
+            arms: The arms in the order of their numbers; all must appear. By default in the order of their
+                first rows, or by number where they are called 0, 1, 2 and so on.
             source: What errors call the rows.
         """
         bottom, top = real(low, "low"), real(high, "high")
@@ -177,6 +178,10 @@ class RewardLog:
         if not found:
             raise InvalidArgument("log", f"{source} without a row", "rows of arms and rewards")
         rewards = tuple(tuple(values) for values in found.values())
+        if arms is None and set(found) == {str(number) for number in range(len(found))}:  # numbers, as we export them
+            order = sorted(found, key=int)
+            rewards = tuple(tuple(found[name]) for name in order)
+            return cls(arms=tuple(order), rewards=rewards, low=bottom, high=top)
         return cls(arms=tuple(found), rewards=rewards, low=bottom, high=top)
 
     @classmethod
@@ -198,7 +203,8 @@ class RewardLog:
             reward_column: The name of the column of rewards.
             low: The smallest reward that there could have been. Default 0.
             high: The largest one. Default 1.
-            arms: The arms in the order of their numbers; all must appear. By default in the order of their first rows.
+            arms: The arms in the order of their numbers; all must appear. By default in the order of their
+                first rows, or by number where they are called 0, 1, 2 and so on.
         """
         file = Path(path)
         rows = rows_of(file, arm_column, reward_column)

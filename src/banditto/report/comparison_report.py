@@ -124,6 +124,8 @@ def _words(name: str, comparison: Comparison) -> tuple[str, str, str]:
     """Return heading, text for those who cannot see the figure, and caption."""
     rows = comparison.entrants
     level = f"{100 * rows[0].certificate.confidence:g}%"
+    winners = ", ".join(row.label for row in rows if row.certificate.level == "winner")
+    but = f" Pairs of {winners} are compared by the winner that they name." if winners else ""
     match name:
         case "agreement":
             spoken = ", ".join(f"{row.label} {row.certificate.agreement:.1%}" for row in rows)
@@ -131,7 +133,7 @@ def _words(name: str, comparison: Comparison) -> tuple[str, str, str]:
                 "Do two labs pull the same arms?",
                 f"Agreement of pairs: {spoken}.",
                 "The share of pairs whose two executions, with the same coins and fresh rewards, pulled the same arm"
-                f" in every round. Bars are {level} intervals. Right of the red line a policy replicates.",
+                f" in every round.{but} Bars are {level} intervals. Right of the red line a policy replicates.",
             )
         case "regret":
             spoken = ", ".join(f"{row.label} {short(row.certificate.regret.mean)}" for row in rows)
@@ -149,7 +151,8 @@ def _words(name: str, comparison: Comparison) -> tuple[str, str, str]:
                 "One pair, side by side",
                 f"The first pair of each policy: {spoken}.",
                 "The first pair of each policy, not a chosen one. Time runs to the right on a logarithmic axis; the"
-                " thin strip is red where the two labs pull different arms.",
+                " thin strip is red where the two labs pull different arms."
+                + (f" What is left once {winners} has named a winner is the winner's." if winners else ""),
             )
         case "divergence":
             never = ", ".join(row.label for row in rows if not row.certificate.mismatches)
@@ -157,7 +160,8 @@ def _words(name: str, comparison: Comparison) -> tuple[str, str, str]:
                 "When do they part?",
                 "The share of pairs that have parted, by number of pulls.",
                 "The share of pairs whose arms have differed by then. A replicable policy stays below the dashed line"
-                " at rho to the end. Both axes are logarithmic." + (f" No pair parted: {never}." if never else ""),
+                f" at rho to the end. Both axes are logarithmic.{but}"
+                + (f" No pair parted: {never}." if never else ""),
             )
         case _:
             return (

@@ -36,6 +36,8 @@ from banditto.report.style import (
     policy_style,
 )
 
+SAME_ARMS = "pairs that pulled the same arms to the end"
+
 
 def regret_figure(comparison: Comparison, look: Look) -> Figure | None:
     """Draw mean regret against pulls, with a band for nine executions out of ten; None if all arms are equal."""
@@ -106,7 +108,8 @@ def agreement_figure(comparison: Comparison, look: Look) -> Figure:
     _name_rows(axes, rows, look)
     axes.set_xlim(-0.02, 1.02)
     axes.set_xticks([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], ["0", "20%", "40%", "60%", "80%", "100%"])
-    axes.set_xlabel("pairs that pulled the same arms to the end")
+    by_winner = any(row.certificate.level == "winner" for row in rows)
+    axes.set_xlabel("pairs that agree, by every pull or by their winner" if by_winner else SAME_ARMS)
     legend_below(figure, look)
     return figure
 

@@ -22,7 +22,7 @@ from banditto.engine.pool import shared_executor
 from banditto.measure.attack.arm_spaces import ArmSpace
 from banditto.measure.attack.linear_spaces import LinearSpace
 from banditto.measure.attack.search import Space, search
-from banditto.measure.certificate import Certificate
+from banditto.measure.certificate import LEVELS, Certificate
 from banditto.measure.certify import MOST_JOBS, certify, checked_rho
 from banditto.numbers.intervals import MOST_PAIRS
 from banditto.policies.policy import Acting, AnyPolicy, BatchedPolicy, Level, LevelContent, RoundPolicy
@@ -192,7 +192,7 @@ class Attack:
         what, value = next(iter(instance.items()))
         return [
             ("policy", name),
-            *([("level", "winner: pairs are compared by the winner that they name")] if self.level == "winner" else []),
+            ("level", LEVELS[self.level]),
             ("horizon", f"{self.horizon:,}"),
             ("tried", f"{self.instances_tried:,} instances with {self.pairs_searched:,} pairs"),
             ("worst instance", f"{worst.environment['name']}, {value if what == 'arms' else f'theta {value}'}"),

@@ -313,7 +313,7 @@ class Planner:
 
     def _refusal(self, argument: str, given: str, found: list[str], offers: list[Offer]) -> BandittoError:
         if any(offer.level != self.question.level for offer in offers):
-            found = [*found, "same = winner, which takes fewer pulls"]
+            found = [*found, "same = winner, which takes fewer pulls on average"]
         allowed = "; or ".join(found) or f"another policy than {self.question.policy}"
         return NoPlan(argument, given, allowed, offers)
 

@@ -180,7 +180,7 @@ def log_moments(
     ends = np.append(sizes[1:, 0], float(cap))[:, np.newaxis]
     steps = 1.0 / (sizes - 0.5) - 1.0 / (ends - 0.5)  # (look, 1): the sum of 1/i^2 until the next look, at the most
     skew = 1.0 - scale / (3.0 * sizes)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         bernstein = np.where(skew > 0.0, scale**2 * top * (1.0 - top) * steps / np.maximum(skew, 1e-300), np.inf)
     each = np.minimum(bernstein, scale**2 / 4.0 * steps)
     return np.asarray(np.cumsum(each[::-1], axis=0)[::-1])
