@@ -131,6 +131,7 @@ print(json.dumps(found.to_dict()))
 """
 
 
+@pytest.mark.long
 def test_three_processes_at_once(tmp_path: Path) -> None:
     """They hand out pulls of one experiment, and play those of others that have no reward: each is counted once."""
     whole, _, _ = killed(tmp_path / "whole", 0, 1)
@@ -166,8 +167,8 @@ def killed(folder: Path, kills: int, seed: int) -> tuple[str, int, int]:
 
 def test_the_same_after_kills(tmp_path: Path) -> None:
     whole, fewest, _ = killed(tmp_path / "whole", 0, 1)
-    found, calls, kills = killed(tmp_path / "killed", 5, 1)
-    assert kills == 5
+    found, calls, kills = killed(tmp_path / "killed", 2, 1)
+    assert kills == 2
     assert found == whole
     assert fewest == json.loads(whole)["pulls"]
     assert calls > fewest  # some were killed before their rewards were told, and made again
@@ -416,7 +417,7 @@ def of_seed(seed: int, **options: Any) -> bd.Selection:
 def test_a_coin_is_said_to_be_one() -> None:
     found = of_seed(1)
     assert (found.decided_by, found.lead) == ("coin", 0.0)
-    assert found.table().startswith(f"The shared coin names {found.winner}, as it does in a second lab with probability ")
+    assert found.table().startswith(f"The shared coin names {found.winner}, as it does in a second lab with prob")
     assert f"This does not show that {found.winner} is better." in found.table()
     assert "winner, by the coin" in found.table()
     assert {of_seed(seed).winner for seed in range(6)} == {"a", "b"}

@@ -53,8 +53,10 @@ POLICIES = Lazily(
     }
 )
 
+RARER = ("2 arms, control", "4 arms, control", "2 arms, rates", "20 arms")  # the same code with other numbers
 
-@pytest.mark.parametrize("name", POLICIES)
+
+@pytest.mark.parametrize("name", [name for name in POLICIES if name not in RARER])
 @pytest.mark.parametrize("check", POLICY_CHECKS, ids=lambda check: check.__name__)
 def test_contract(name: str, check: Check) -> None:
     check(POLICIES[name])
@@ -290,7 +292,7 @@ def test_pulls_are_equal_until_there_is_a_winner() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("examples", [12, pytest.param(120, marks=pytest.mark.long)])
+@pytest.mark.parametrize("examples", [4, pytest.param(60, marks=pytest.mark.long)])
 def test_the_guarantee_holds_whatever_is_asked(examples: int) -> None:
     asked = given(
         st.integers(2, 40),

@@ -54,7 +54,7 @@ def test_mean_pulls_of_each_arm(question: Question, times: float, most: float) -
 
 
 def test_means_are_what_the_policy_says_at_the_most() -> None:
-    for question in (QUESTIONS[0], QUESTIONS[1], QUESTIONS[3]):
+    for question in (QUESTIONS[0], QUESTIONS[3]):
         policy = question.policy()
         for times in (1.0, 2.0):
             found = Spent.of(policy, question.world(times), EXECUTIONS)
@@ -126,7 +126,7 @@ def test_what_a_cell_could_detect() -> None:
     assert detectable_rate(PAIRS, 0.01, early_cut.ERROR / CELLS) <= 0.0185
 
 
-@pytest.mark.parametrize("hard", HARD, ids=lambda hard: hard.name)
+@pytest.mark.parametrize("hard", HARD[::3], ids=lambda hard: hard.name)
 def test_hard_instances(hard: early_cut.Hard) -> None:
     """At rho 0.1; the large version is in benchmarks/early_cut.py, a sample of it in tests/long."""
     policy = hard.policy(0.1)
@@ -135,7 +135,7 @@ def test_hard_instances(hard: early_cut.Hard) -> None:
     assert cell.share > (0.5 if policy.arms == 2 else 0.15) * policy.rho  # it is hard
 
 
-@pytest.mark.parametrize("options", early_cut.ATTACKED[:2] + early_cut.ATTACKED[5:6], ids=str)
+@pytest.mark.parametrize("options", early_cut.ATTACKED[:1], ids=str)
 def test_attacks_find_nothing(options: dict[str, Any]) -> None:
     policy = bd.EarlyCut(horizon=10**9, rho=0.1, **options)
     found = bd.attack(policy, pairs_budget=16_000, seed=1)
@@ -180,9 +180,9 @@ def test_relaxed_constants_say_what_they_are() -> None:
 
 
 def test_coins_that_are_not_shared_are_found() -> None:
-    """One of a hundred decisions, and one of a hundred executions: at rho 0.01, where 0.0185 can be detected.
+    """One of a hundred decisions: at rho 0.01, where 0.0185 can be detected. Intact: 0.009; found: 0.049.
 
-    Intact: 0.009. Found with 100,000 pairs: 0.049 and 0.019; the latter shows with 40,000, which can detect 0.0132.
+    One of a hundred executions, 0.019, takes more pairs (tests/long).
     """
     hard = HARD[0]
     intact = hard.policy(0.01)
@@ -190,9 +190,6 @@ def test_coins_that_are_not_shared_are_found() -> None:
     faulty = early_cut.MostlyShared(horizon=intact.horizon, rho=0.01, schedule=intact.schedule, **hard.options)
     assert not early_cut.played(intact, world, PAIRS, cells=CELLS).broken
     assert early_cut.played(faulty, world, PAIRS, cells=CELLS).broken
-    assert detectable_rate(40_000, 0.01, early_cut.ERROR / early_cut.CELLS) <= 0.0136
-    assert early_cut.rarely_shared(intact, world, 40_000).broken
-    assert not early_cut.rarely_shared(intact, world, 40_000, missing=0.0).broken
 
 
 def test_margins_that_are_too_narrow_are_found() -> None:

@@ -15,7 +15,7 @@ from banditto.numbers.intervals import lower_limit
 
 @pytest.mark.parametrize("name", two_halves.POPULATIONS)
 def test_winners_of_two_halves_differ_as_rarely_as_promised(name: str) -> None:
-    policy, found = two_halves.measured(name, 2000)
+    policy, found = two_halves.measured(name, 600)
     assert lower_limit(found.differ, found.splits, 1e-6) <= policy.rho
     assert found.rows < policy.arms * policy.cap
 
