@@ -176,8 +176,8 @@ SIGNATURES = {
         "(arms: 'Mapping[str, Arm]', *, gap: 'float', rho: 'float' = 0.1, power: 'float' = 0.95, seed: 'int' = 2026, "
         "store: 'str | Path | None' = None, workers: 'int' = 1, retries: 'int' = 0, executor: 'Executor | None' = "
         "None, control: 'str | None' = None, rate_at_most: 'float | None' = None, rewards: \"Literal['bounded', "
-        "'gaussian'] | None\" = None, sigma: 'float | None' = None, noise_seed: 'int | None' = None, progress: 'Progress | "
-        "None' = None) -> 'Selection'"
+        "'gaussian'] | None\" = None, sigma: 'float | None' = None, noise_seed: 'int | None' = None, progress: "
+        "'Progress | None' = None) -> 'Selection'"
     ),
     "verify": "(url: 'str', name: 'str', expect: 'str | None' = None, *, progress: 'Progress | None' = None)"
     " -> 'Verification'",
