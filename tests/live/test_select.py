@@ -297,7 +297,7 @@ def test_an_interrupt_keeps_what_is_done(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arms", "options", "said"),
     [
-        ({"a": worse}, {}, "arms: got 1, allowed: an integer from 2 to 1000"),
+        ({"a": worse}, {}, "arms: got 1 of them, allowed: 2 or more"),
         ([worse, worse], {}, "arms: got [<function"),
         ({"a": worse, "b": 0.5}, {}, "arm b: got 0.5, allowed: a callable that returns one reward, or an iterable of"),
         ({"a": worse, "b": "text"}, {}, "arm b: got text, allowed: a callable"),
@@ -514,7 +514,7 @@ def test_the_command(folder: Path) -> None:
         (("a=arms_to_select:worse", "b=arms_to_select:bad"), 2, "reward of arm b, index 20: got 7, allowed: a number"),
         (("a=arms_to_select:worse", "b=arms_to_select:raises"), 3, "arm b, index 0: OSError: the line was cut"),
         (("a=arms_to_select:worse", "b=arms_to_select:rows"), 3, "arm b, index 22: there are no more rewards"),
-        (("a=arms_to_select:worse",), 2, "NAME=MODULE:CALLABLE: got 1, allowed: an integer from 2"),
+        (("a=arms_to_select:worse",), 2, "NAME=MODULE:CALLABLE: got 1 of them, allowed: 2 or more"),
         (("a=arms_to_select:worse", "a=arms_to_select:bad"), 2, "NAME=MODULE:CALLABLE: got a more than once"),
         (("a=arms_to_select:worse", "b"), 2, "NAME=MODULE:CALLABLE: got b, allowed: NAME=module:callable"),
         (("a=arms_to_select:worse", "b=no_such_module:x"), 2, "NAME=MODULE:CALLABLE: got b=no_such_module:x"),
@@ -562,3 +562,27 @@ def test_ctrl_c_keeps_what_is_done(workers: str, folder: Path, monkeypatch: pyte
         status = trial.status()
     assert status.state == "running"
     assert status.spent + sum(status.told.values()) >= 10
+
+
+def test_arms_that_are_no_arms() -> None:
+    with pytest.raises(bd.InvalidArgument, match="^arms: got 1 of them, allowed: 2 or more$"):
+        bd.select({"a": lambda: 1.0}, gap=0.3)
+    with pytest.raises(
+        bd.InvalidArgument, match="^arms: got 1 as a name, allowed: names that are text, such as 'new'$"
+    ):
+        bd.select({1: lambda: 1.0, 2: lambda: 0.0}, gap=0.3)  # type: ignore[dict-item]
+    with pytest.raises(bd.InvalidArgument, match="^sigma: got nothing, allowed: the standard deviation"):
+        bd.select({"a": lambda: 1.0, "b": lambda: 0.0}, gap=0.3, rewards="gaussian")
+
+
+def test_a_selection_that_has_ended_calls_nothing_and_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    arms = {"a": lambda index: index % 2, "b": lambda index: 1}
+    first = bd.select(arms, store=tmp_path / "x.db", **KNOWN)
+    assert not caplog.messages
+
+    def never() -> float:
+        raise AssertionError
+
+    again = bd.select(dict.fromkeys(arms, never), store=tmp_path / "x.db", **KNOWN)
+    assert caplog.messages == ["the store has this selection already, to its end: nothing is called"]
+    assert again.to_dict() == first.to_dict()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from banditto.cli import parameters
-from banditto.cli.output import EXIT_OK, print_json, print_warnings, progress_bar
+from banditto.cli.output import EXIT_OK, notices, print_json, print_warnings, progress_bar
 from banditto.core.errors import InvalidArgument, masked
 from banditto.core.exact import parsed_integer, real
 from banditto.core.provenance import provenance
@@ -86,10 +86,10 @@ def select(
     named = loaded(arms)
     from banditto.live.select import select as selected  # numerical libraries are loaded once there is work for them
 
-    with _told_what_is_kept(store), progress_bar("select", quiet, "pulls") as progress:
+    with _told_what_is_kept(store), notices(quiet), progress_bar("select", quiet, "pulls") as progress:
         found = selected(
             named,
-            gap=real(gap, "gap"),
+            gap=real(gap, "gap", "a number above 0, such as 0.02"),
             rho=real(rho, "rho"),
             power=real(power, "power"),
             seed=typed("seed", seed),

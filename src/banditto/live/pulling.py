@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from banditto.chance.pull_streams import pull_generator
 from banditto.core.errors import InvalidArgument, shown
+from banditto.core.horizons import FEWEST_ARMS
 from banditto.live.fold import Ticket
 
 Arm = Callable[..., object] | Iterable[object]  # what a caller may give for an arm
@@ -87,6 +88,11 @@ def sources_of(arms: Mapping[str, Arm], noise_seed: int) -> list[Source | Items]
     """Check what was given for the arms; where the rewards of each come from is returned, in order."""
     if not isinstance(arms, Mapping):
         raise InvalidArgument("arms", arms, "a dictionary of names, each with a callable or an iterable of rewards")
+    if len(arms) < FEWEST_ARMS:
+        raise InvalidArgument("arms", f"{len(arms)} of them", f"{FEWEST_ARMS} or more")
+    for name in arms:
+        if not isinstance(name, str):
+            raise InvalidArgument("arms", f"{name!r} as a name", "names that are text, such as 'new'")
     return [_source(name, value, arm, noise_seed) for arm, (name, value) in enumerate(arms.items())]
 
 

@@ -211,6 +211,9 @@ def replicate(first: str, second: str, *, progress: Callable[[str, int, int], No
     one, two = (side.decisions for side in sides)
     registration = sides[0].registration
     if sides[1].registration.digest != registration.digest:
+        said = [",".join(side.registration.arm_names) for side in sides]
+        if sides[0].registration.protocol == sides[1].registration.protocol and said[0] != said[1]:
+            raise ConflictError(f"the arms have other names, or another order: {said[0]} and {said[1]}")
         digests = " and ".join(side.registration.digest[:12] for side in sides)
         raise ConflictError(f"these are runs of two protocols (digests {digests}), which say nothing about each other")
     compared = min(len(one), len(two))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from collections import deque
@@ -30,6 +31,7 @@ from banditto.live.winners import found_by
 from banditto.policies.early_cut.early_cut import EarlyCut
 from banditto.policies.shared.replicable import without_warnings
 
+logger = logging.getLogger(__name__)
 _TELL_SECONDS = 0.5  # a kill loses no more than what came in so long
 _TASK_SECONDS = 0.05  # of calls that travel to a worker together
 _QUEUED_PER_WORKER = 3
@@ -117,6 +119,8 @@ def select(
     with desk_for(registration, store) as desk, _callers(sources, workers, executor) as callers:
         race = _Race(desk=desk, sources=sources, policy=policy, registration=registration, callers=callers)
         race.retries, race.progress = retries, progress
+        if any("winner" in decision for decision in desk.known().decisions[-1:]):
+            logger.warning("the store has this selection already, to its end: nothing is called")
         race.run()
         return _selected(registration, policy, desk.known(), control)
 
