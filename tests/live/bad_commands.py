@@ -15,7 +15,7 @@ BAD: dict[str, list[tuple[list[str], str, str]]] = {
         ([*_R], "--gap", "nothing"),
         ([*_R, "--gap", "much"], "--gap", "much"),
         ([*_R, "--gap", "2"], "--gap", "2.0"),
-        ([*_R[:1], "--gap", "0.2"], _ARM, "1"),
+        ([*_R[:1], "--gap", "0.2"], _ARM, "1 of them"),
         ([*_R, "c", "--gap", "0.2"], _ARM, "c"),
         ([*_R, "c=random", "--gap", "0.2"], _ARM, "c=random"),
         ([*_R, "c=no_such_module:x", "--gap", "0.2"], _ARM, "c=no_such_module:x"),
