@@ -22,7 +22,7 @@ import numpy as np
 from typing_extensions import TypedDict
 
 from banditto.chance.coins import Coins
-from banditto.core.arrays import FloatArray, IntArray
+from banditto.core.arrays import BoolArray, FloatArray, IntArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import float_above, precise, real, written
 from banditto.core.json_types import Keywords
@@ -262,6 +262,14 @@ class Policy(BatchedPolicy[S], Protocol[S]):
 
     def describe(self) -> Description:
         """Return the batches with their pulls and thresholds."""
+
+
+@runtime_checkable
+class Leading(BatchedPolicy[S], Protocol[S]):
+    """A policy that can tell a lead from a coin: what an A/A test asks for."""
+
+    def by_lead(self, state: S, totals: FloatArray, coins: Coins) -> BoolArray:
+        """Return where `decide`, asked the same, drops or chooses an arm because another leads by enough; (R, 1)."""
 
 
 @runtime_checkable

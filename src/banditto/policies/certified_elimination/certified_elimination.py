@@ -142,6 +142,13 @@ class CertifiedElimination(Replicable):
         several = counted(active)
         return self._opened(state.batch + 1, active, several, state.remaining - state.each * state.several)
 
+    def by_lead(self, state: LadderState, totals: FloatArray, coins: Coins) -> BoolArray:
+        """Return where this batch commits or drops an arm by a cut, before any final choice; shape (R, 1)."""
+        xp = namespace(totals)
+        stays = self._survivors(state, xp.where(state.active, totals, xp.asarray(-xp.inf)), coins)
+        lost: BoolArray = state.testing & (counted(stays) < state.several)
+        return lost
+
     def _survivors(self, state: LadderState, values: FloatArray, coins: Coins) -> Any:
         """Who stays after a test: the leader alone if it leads by more than one cut, else all within the other."""
         xp = namespace(values)

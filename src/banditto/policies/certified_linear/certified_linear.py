@@ -20,7 +20,7 @@ from decimal import Decimal
 from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 from banditto.chance.coins import Coins
-from banditto.core.arrays import FloatArray, IntArray
+from banditto.core.arrays import BoolArray, FloatArray, IntArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.protocol import Plain, Protocol
 from banditto.core.text import significant
@@ -138,6 +138,10 @@ class CertifiedLinear(LinearPolicy):
     def decide(self, state: Any, totals: FloatArray, coins: Coins) -> Any:
         """Decide as the chosen method does, and return the state after the batch."""
         return self.inner.decide(state, totals, coins)
+
+    def by_lead(self, state: Any, totals: FloatArray, coins: Coins) -> BoolArray:
+        """Return where the chosen method drops an arm in a test; shape (R, 1)."""
+        return self.inner.by_lead(state, totals, coins)
 
     @property
     def free_constants(self) -> frozenset[str]:

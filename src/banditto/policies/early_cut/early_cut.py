@@ -182,6 +182,13 @@ class EarlyCut(Replicable):
         second, first = np.sort(np.asarray(totals[0], dtype=np.float64))[-2:]
         return "lead" if first - second > self._choice.cut(coins, _COINS, pulls, np)[0, 0] else "coin"
 
+    def by_lead(self, state: Race, totals: FloatArray, coins: Coins) -> BoolArray:
+        """Return where this look, or the cap, names a winner of which `decided_by` says "lead"; shape (R, 1)."""
+        looks, batch = self.schedule.looks, state.batch
+        pulls = looks[batch - 1].pulls if batch <= len(looks) else self.schedule.pulls
+        named = elimination.dropped(state, self.decide(state, totals, coins))
+        return named & self._choice.leads(state.totals + totals, pulls, coins, _COINS)
+
     @property
     def _choice(self) -> CutChoice:
         return CutChoice(self.arms, self.schedule.width, self.schedule.knots, self.control)

@@ -169,6 +169,12 @@ class LeastSquaresRounding(LinearPolicy):
             theta, active = self._kept(state, theta, rows)
         return self._opened(state.batch + 1, active, theta, state.remaining - spent, state.testing)
 
+    def by_lead(self, state: RoundingState, totals: FloatArray, coins: Coins) -> BoolArray:
+        """Return where this batch drops an arm, of finitely many; shape (R, 1)."""
+        kept = self.decide(state, totals, coins).active.sum(axis=1, keepdims=True)
+        lost: BoolArray = state.testing & (kept < state.active.sum(axis=1, keepdims=True))
+        return lost
+
     def _kept(self, state: RoundingState, theta: FloatArray, rows: IntArray) -> tuple[FloatArray, Any]:
         batch = self.schedule.batch(state.batch)
         assert batch is not None

@@ -110,6 +110,10 @@ class MeanRounding(Replicable):
             rounded = xp.where(race.testing, rounded, state.rounded)
         return GridState(moved, xp.where(moved.active, rounded, xp.asarray(-xp.inf)))
 
+    def by_lead(self, state: GridState, totals: FloatArray, coins: Coins) -> BoolArray:
+        """Return where this batch drops an arm; shape (R, 1)."""
+        return elimination.dropped(state.race, self.decide(state, totals, coins).race)
+
     # -- its constants and what they promise ---------------------------------------------------------------
 
     def _problem_at(self, horizon: int) -> GridProblem:

@@ -50,6 +50,11 @@ class CutChoice(NamedTuple):
         found: BoolArray = xp.arange(self.arms)[None, :] == xp.argmax(shown, axis=-1, keepdims=True)
         return found
 
+    def leads(self, totals: FloatArray, pulls: int, coins: Coins, address: int) -> BoolArray:
+        """Where the leader leads by more than the cut, so that no ranking is asked; (R, 1)."""
+        found: BoolArray = counted(within(totals, self.cut(coins, address, pulls, namespace(totals)))) == 1
+        return found
+
     def chosen(self, totals: FloatArray, pulls: int, coins: Coins, address: int) -> BoolArray:
         """The leader where it leads by more than the cut, else the first in the ranking within the window; one-hot."""
         xp = namespace(totals)

@@ -17,7 +17,7 @@ from decimal import Decimal
 from typing import Any, ClassVar
 
 from banditto.chance.coins import Coins
-from banditto.core.arrays import FloatArray, IntArray, counted, namespace, within
+from banditto.core.arrays import BoolArray, FloatArray, IntArray, counted, namespace, within
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, real, written
 from banditto.core.horizons import LONGEST_HORIZON
@@ -137,9 +137,18 @@ class OneCut(Replicable):
             near = within(totals, cut)
             stays = near | (counted(near) > 1)
         else:
-            choice = CutChoice(self.arms, self.schedule.width, self.schedule.knots, self.control)
-            stays = choice.chosen(totals, self.schedule.pulls, coins, batch)
+            stays = self._choice.chosen(totals, self.schedule.pulls, coins, batch)
         return elimination.after(state, totals, stays, self._pulls_in(batch), self._pulls_in(batch + 1))
+
+    def by_lead(self, state: Race, totals: FloatArray, coins: Coins) -> BoolArray:
+        """Return where this batch chooses its leader because it leads by more than the cut, and no default; (R, 1)."""
+        if state.batch <= len(self.schedule.early):
+            return elimination.dropped(state, self.decide(state, totals, coins))
+        return state.testing & self._choice.leads(totals, self.schedule.pulls, coins, state.batch)
+
+    @property
+    def _choice(self) -> CutChoice:
+        return CutChoice(self.arms, self.schedule.width, self.schedule.knots, self.control)
 
     def _pulls_in(self, batch: int) -> int:
         early = self.schedule.early

@@ -20,7 +20,7 @@ from decimal import Decimal
 from typing import ClassVar
 
 from banditto.chance.coins import Coins
-from banditto.core.arrays import FloatArray, IntArray, namespace, within
+from banditto.core.arrays import BoolArray, FloatArray, IntArray, namespace, within
 from banditto.core.exact import precise, written
 from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON, useful_horizons
 from banditto.core.protocol import Plain, Protocol
@@ -87,6 +87,10 @@ class RandomThreshold(Replicable):
         totals = state.totals + totals  # (R, K), -inf where dropped
         cut = batch.low + xp.asarray(coins.uniform("threshold", state.batch)) * batch.span  # (R, 1), shared
         return elimination.after(state, totals, within(totals, cut), batch.pulls, following.pulls)
+
+    def by_lead(self, state: Race, totals: FloatArray, coins: Coins) -> BoolArray:
+        """Return where this batch drops an arm; shape (R, 1)."""
+        return elimination.dropped(state, self.decide(state, totals, coins))
 
     # -- its constants and what they promise ---------------------------------------------------------------
 

@@ -88,6 +88,12 @@ def after(race: Race, totals: FloatArray, stays: BoolArray, pulls: int, followin
     return Race(race.batch + 1, active, totals, several, remaining, testing, all_testing)
 
 
+def dropped(race: Race, moved: Race) -> BoolArray:
+    """Which rows lost an arm in the test that led from one race to the other; shape (R, 1)."""
+    lost: BoolArray = race.testing & (moved.several < race.several)
+    return lost
+
+
 def _testing(several: IntArray, remaining: IntArray, pulls: int) -> BoolArray:
     """Which rows test next: those with several arms left, if the budget allows `pulls` of each."""
     testing: BoolArray = (pulls * several <= remaining) & (several > 1)

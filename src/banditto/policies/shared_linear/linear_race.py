@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -101,20 +102,11 @@ class LinearRace(LinearPolicy, ABC):
         totals = on_host(totals)
         state = RaceState(state.batch, *(on_host(part) for part in state[1:]))
         active = state.active.copy()
-        spent = state.pulls.sum(axis=1, keepdims=True)
-        left = state.remaining - spent
-        going = left[:, 0] > 0
+        left = state.remaining - state.pulls.sum(axis=1, keepdims=True)
         final_line = self._final[2] == 0.0  # the printed last line: argmax of the last estimate
-        uniforms = self._uniforms(state.batch, coins) if bool(np.any(state.testing)) else np.zeros((len(left), 1))
-        for group in self._field.groups(state.active, np.flatnonzero(state.testing[:, 0] & going)):
-            made = self._trial(group.key, state.batch)
-            assert made is not None
-            values = self._values(made, group.key, totals[group.rows])
-            stays = self._survivors(state.batch, values, uniforms[group.rows]) & (values > -np.inf)
-            if final_line:
-                stays = self._last_line(state.batch, stays, values, left[group.rows])
-            active[group.rows] = stays
-        choosing = np.flatnonzero(state.choosing[:, 0] & going)
+        for rows, stays, values in self._tested(state, totals, coins):
+            active[rows] = self._last_line(state.batch, stays, values, left[rows]) if final_line else stays
+        choosing = np.flatnonzero(state.choosing[:, 0] & (left[:, 0] > 0))
         if choosing.size:
             gumbel = self._gumbel(state.batch, coins)
             for group in self._field.groups(state.active, choosing):
@@ -125,6 +117,26 @@ class LinearRace(LinearPolicy, ABC):
                     noisy = values + self._choice_scale(group.key, made) * gumbel[rows]
                     active[rows] = np.arange(self.arms) == np.argmax(noisy, axis=1)[:, np.newaxis]
         return self._opened(state.batch + 1, active, left, state.testing)
+
+    def by_lead(self, state: RaceState, totals: FloatArray, coins: Coins) -> BoolArray:
+        """Return where the batch's test commits or drops an arm, before any final choice; shape (R, 1)."""
+        lost = np.zeros_like(state.testing)
+        for rows, stays, _ in self._tested(state, totals, coins):
+            lost[rows, 0] = stays.sum(axis=1) < state.active[rows].sum(axis=1)
+        return lost
+
+    def _tested(
+        self, state: RaceState, totals: FloatArray, coins: Coins
+    ) -> Iterator[tuple[IntArray, BoolArray, FloatArray]]:
+        """Rows whose batch ends in the same test, which of their arms survive it, and the arms' values."""
+        spent = state.pulls.sum(axis=1, keepdims=True)
+        testing = np.flatnonzero((state.testing & (state.remaining > spent))[:, 0])
+        uniforms = self._uniforms(state.batch, coins) if testing.size else np.zeros((len(spent), 1))
+        for group in self._field.groups(state.active, testing):
+            made = self._trial(group.key, state.batch)
+            assert made is not None
+            values = self._values(made, group.key, totals[group.rows])
+            yield group.rows, self._survivors(state.batch, values, uniforms[group.rows]) & (values > -np.inf), values
 
     def _values(self, made: Trial, key: bytes, totals: FloatArray) -> FloatArray:
         values = values_of(made, self._field, totals, self._centre)
