@@ -40,12 +40,14 @@ if TYPE_CHECKING:
     from banditto.geometry.actions.nets import net
     from banditto.geometry.actions.sets import ActionSet
     from banditto.geometry.design import Design, g_optimal_design
+    from banditto.live.analyse import analyse
     from banditto.live.experiment import Experiment
     from banditto.live.registration import Registration
     from banditto.live.replicate import replicate
     from banditto.live.select import select
     from banditto.live.selection import Selection
     from banditto.live.verify import verify
+    from banditto.measure.analysis.analysis import Analysis
     from banditto.measure.attack import Attack, attack
     from banditto.measure.calibrate import Calibration, calibrate
     from banditto.measure.certificate import Certificate
@@ -67,7 +69,9 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "ActionSet": "banditto.geometry.actions.sets",
+    "Analysis": "banditto.measure.analysis.analysis",
     "Attack": "banditto.measure.attack",
+    "analyse": "banditto.live.analyse",
     "attack": "banditto.measure.attack",
     "BandittoError": "banditto.core.errors",
     "Calibration": "banditto.measure.calibrate",
@@ -125,6 +129,7 @@ _PLACES = {
 
 __all__ = [
     "ActionSet",
+    "Analysis",
     "Attack",
     "BandittoError",
     "Calibration",
@@ -157,6 +162,7 @@ __all__ = [
     "Unfinished",
     "WorkerError",
     "__version__",
+    "analyse",
     "attack",
     "calibrate",
     "certify",

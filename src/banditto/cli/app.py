@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
+from banditto.cli.analyse import analyse
 from banditto.cli.ask_tell import ask, tell
 from banditto.cli.attack import attack
 from banditto.cli.calibrate import calibrate
@@ -45,7 +46,7 @@ app = typer.Typer(
 )
 VERBS: tuple[Callable[..., int], ...] = (
     *(select, compare, certify, plan, attack, calibrate, design, replay, reproduce, policies),
-    *(init, ask, tell, missing, correct, status, pending, stop, verify, replicate, export, doctor),
+    *(init, ask, tell, missing, correct, status, pending, stop, analyse, verify, replicate, export, doctor),
 )
 for _verb in VERBS:
     app.command()(_verb)

@@ -19,6 +19,7 @@ from banditto.live.export import ReceiptContent
 from banditto.live.replicate import ReplicationContent
 from banditto.live.selection import SelectionContent
 from banditto.live.verify import VerificationContent
+from banditto.measure.analysis.analysis import AnalysisContent
 from banditto.measure.attack.attacking import AttackContent
 from banditto.measure.calibrate import CalibrationContent
 from banditto.measure.certificate import CertificateContent, CoinDecides
@@ -58,6 +59,10 @@ class ReproductionDocument(ReproductionContent, Provenance):
 
 class SelectionDocument(SelectionContent, Provenance):
     """What `banditto select --json` prints."""
+
+
+class AnalysisDocument(AnalysisContent, Provenance):
+    """What `banditto analyse --json` prints."""
 
 
 class DoctorDocument(DiagnosisContent, Provenance):
@@ -246,6 +251,7 @@ class ExportDocument(ExportContent, LiveOrigin):
 
 # the file in `schemas/`, and the types that it reads: of every version, the oldest first
 DOCUMENTS: dict[str, tuple[Any, ...]] = {
+    "analysis": (AnalysisDocument,),
     "attack": (earlier.FirstAttackDocument, AttackDocument),
     "calibration": (earlier.FirstCalibrationDocument, CalibrationDocument),
     "certificate": (earlier.FirstCertificateDocument, CertificateDocument),

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, NamedTuple
 from typing_extensions import TypedDict
 
 from banditto.core.json_types import Digest, Keywords, Natural, Positive
-from banditto.live.winners import DecidedBy
+from banditto.engine.observations import DecidedBy
 from banditto.policies.policy import Level, LevelContent
 
 AskState = Literal["issued", "waiting", "finished", "stopped"]

@@ -12,7 +12,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from banditto.core.errors import ConflictError, InvalidArgument, MissingExtra, StoreError
+from banditto.engine.observations import Observations
 from banditto.live.fold import Course, Slot, Standing, Ticket, exact_sum
+from banditto.live.observing import NO_SUMS, ArmSums, observations_of
 from banditto.live.registration import Registration
 
 if TYPE_CHECKING:  # a selection in memory needs no database
@@ -48,6 +50,7 @@ class MemoryDesk(AbstractContextManager["MemoryDesk"]):
         self._course = Course(registration)
         self._standing = Standing.start(self._course.start())
         self._decisions: list[dict[str, Any]] = []
+        self._squares: dict[tuple[int, int], ArmSums] = {}
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -66,8 +69,11 @@ class MemoryDesk(AbstractContextManager["MemoryDesk"]):
 
     def tell(self, rewards: Sequence[tuple[Ticket, float]]) -> None:
         """Take rewards, which may end a batch."""
+        registration, stage = self._course.registration, self._standing.stage
         for ticket, reward in rewards:
             self._standing.tell(ticket, reward)
+            place = ticket.batch, stage.order.arm(ticket.position)
+            self._squares[place] = self._squares.get(place, NO_SUMS).plus(reward, registration.rewards)
         if self._standing.due:
             content, self._standing = self._standing.decide(self._course)
             self._decisions.append(content)
@@ -76,6 +82,10 @@ class MemoryDesk(AbstractContextManager["MemoryDesk"]):
         """Add up what was told."""
         arms = self._course.registration.protocol.arms
         return Known.of(arms, self._decisions, self._standing.counts, self._standing.sums)
+
+    def observations(self) -> Observations:
+        """Return what was seen so far, as an analysis wants it."""
+        return observations_of(self._course.registration, self._decisions, self._standing, self._squares, None)
 
 
 class StoredDesk(AbstractContextManager["StoredDesk"]):
@@ -125,6 +135,10 @@ class StoredDesk(AbstractContextManager["StoredDesk"]):
             raise
         except ConflictError:  # it has another reward, the first that was told, which counts
             return
+
+    def observations(self) -> Observations:
+        """Return what was seen, in this run and before, as an analysis wants it."""
+        return self._experiment.observations()
 
     def known(self) -> Known:
         """Add up what was told, in this run and before."""

@@ -99,6 +99,10 @@ class FoldedLog:
         arm = self.standing.stage.winner
         return None if arm is None else self.registration.arm_names[arm]
 
+    def arm_of(self, ticket: Ticket) -> int:
+        """Return the arm of a ticket that was handed out."""
+        return self.tickets[ticket][1]
+
     def apply(self, event: Event) -> None:
         """Apply one event; raise `LogError` if it does not follow from those before it."""
         content = event.content
@@ -126,7 +130,7 @@ class FoldedLog:
     def _tell(self, event: Event, content: Mapping[str, Any]) -> None:
         for *place, reward in content["rewards"]:
             ticket = self._of(place, "open")
-            self.standing.tell(ticket, self._checked(reward))
+            self.standing.tell(ticket, self._checked(reward), self.tickets[ticket][1])
             self._set(ticket, "told", reward)
 
     def _late(self, event: Event, content: Mapping[str, Any]) -> None:

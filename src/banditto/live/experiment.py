@@ -20,11 +20,13 @@ import numpy as np
 from banditto.core.errors import BandittoError, ConflictError, InvalidArgument, NoStore, StoreError
 from banditto.core.exact import integer
 from banditto.core.protocol import Protocol
+from banditto.engine.observations import Observations
 from banditto.live.answers import Answer, Changed, ExperimentStatus, Pending, Told
 from banditto.live.ask_tell import Totals, Transaction
 from banditto.live.checked_words import LONGEST_TEXT, checked_name, checked_text, moment_before
 from banditto.live.event_log import Row
 from banditto.live.fold import Course, Stage, Standing, Ticket
+from banditto.live.observing import observe
 from banditto.live.promises import contradictions, promised_rate
 from banditto.live.registration import Registration, registered
 from banditto.live.sql import Reading, Writing, now
@@ -295,6 +297,17 @@ class Experiment(AbstractContextManager["Experiment"]):
             paid = [self.registration.total(*both) for both in zip(standing.sums, standing.counts, strict=True)]
             seen.append((standing.counts, paid))
         return row, standing, view.count_tickets(row["id"]), seen
+
+    def observations(self) -> Observations:
+        """Look up what was seen so far, batch by batch, as `analyse` wants it."""
+        return self._store.read(self._observed)
+
+    def _observed(self, view: Reading) -> Observations:
+        row = view.find(self.name)
+        if row is None:
+            raise ConflictError(f"experiment {self.name} is gone")
+        standing, self._bookmark = self._standing(view, row)
+        return observe(view, self.registration, row, standing)
 
     def pending(self, older_than: float | timedelta | None = None, most: int = 1000) -> list[Pending]:
         """List tickets without a reward, the oldest first.

@@ -170,9 +170,9 @@ class Standing:
         batch, order = self.stage.batch, self.stage.order
         return [(Ticket(batch, position, attempt), order.arm(position)) for position, attempt in places]
 
-    def tell(self, ticket: Ticket, reward: float) -> None:
-        """Add a reward that came."""
-        arm = self._arm(ticket)
+    def tell(self, ticket: Ticket, reward: float, arm: int | None = None) -> None:
+        """Add a reward that came; who knows the ticket's arm may say so."""
+        arm = self._arm(ticket) if arm is None or ticket.batch != self.stage.batch else arm
         self.counts[arm] += 1
         self.sums[arm] += Fraction(reward)
 

@@ -37,12 +37,15 @@ class BatchOrder:
         longest = _LONGEST_SHARE * len(self._counts)
         self._blocks = max(fewest, -(-self.length // longest))
         self._coins, self._batch = Coins(seed), batch
-        self._block = lru_cache(maxsize=64)(self._permuted)
+        # as many as lie between an ask and its tell
+        self._block = lru_cache(maxsize=8192)(self._permuted)
 
     def arm(self, position: int) -> int:
         """Find the arm of a slot from its position alone; what comes back is the arm's number, from 0."""
         if not 0 <= position < self.length:
             raise InvalidArgument("position", position, f"0 to {self.length - 1}")
+        if len(self._counts) == 1:  # whatever the permutations are
+            return self._counts[0][0]
         block = position * self._blocks // self.length
         while self._before(block + 1) <= position:  # at most a few steps: the blocks before have about that many slots
             block += 1

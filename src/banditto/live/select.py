@@ -122,7 +122,7 @@ def select(
         if any("winner" in decision for decision in desk.known().decisions[-1:]):
             logger.warning("the store has this selection already, to its end: nothing is called")
         race.run()
-        return _selected(registration, policy, desk.known(), control)
+        return replace(_selected(registration, policy, desk.known(), control), seen=desk.observations())
 
 
 def shortest(**arguments: Any) -> EarlyCut:

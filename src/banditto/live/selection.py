@@ -9,10 +9,11 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from typing_extensions import TypedDict
 
+from banditto.core.errors import InvalidArgument
 from banditto.core.json_types import AboveZero, Amount, Digest, InsideUnit, Keywords, Natural, Positive
 from banditto.core.protocol import Protocol
 from banditto.core.text import html_table, short, text_table
-from banditto.live.winners import DecidedBy
+from banditto.engine.observations import DecidedBy, Observations
 from banditto.policies.policy import Guarantee, Level, LevelContent, ProvedContent
 
 SCHEMA_VERSION: Final = 1
@@ -85,6 +86,7 @@ class Selection:
         power: how likely the best arm wins where it leads by the gap.
         control: the arm that is kept unless another one leads; None if there is none.
         warnings: arms whose rewards contradict the `rate_at_most` that was promised.
+        seen: what was seen at every look, for `analyse`.
 
     Examples:
         >>> from banditto import select
@@ -108,6 +110,13 @@ class Selection:
     power: float
     control: str | None = None
     warnings: tuple[str, ...] = ()
+    seen: Observations | None = field(default=None, repr=False, compare=False)
+
+    def observations(self) -> Observations:
+        """Return what was seen at every look, as `analyse` wants it."""
+        if self.seen is None:
+            raise InvalidArgument("source", "a selection without its looks", "what `select` returned")
+        return self.seen
 
     @property
     def verdict(self) -> str:

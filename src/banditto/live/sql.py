@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sql
 from sqlalchemy.exc import IntegrityError
@@ -118,6 +118,16 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
+class ToldSums(NamedTuple):
+    """Rewards of one arm in one batch: how many, the sum of squares above the low end, and how many are at no end."""
+
+    batch: int
+    arm: int
+    pulls: int
+    squares: float
+    others: int
+
+
 class Reading:
     """Looks up rows inside one transaction."""
 
@@ -202,6 +212,29 @@ class Reading:
         """Count the tickets that are open, told, missing and late."""
         query = sql.select(TICKETS.c.status, sql.func.count()).where(TICKETS.c.experiment == experiment)
         return {row[0]: row[1] for row in self._connection.execute(query.group_by(TICKETS.c.status))}
+
+    def told_sums(self, experiment: int, low: float, high: float) -> Iterator[ToldSums]:
+        """Add up the rewards of each batch and arm that count: their number, squares above `low`, and how many are
+        neither `low` nor `high`."""
+        above = TICKETS.c.reward - low
+        inside = sql.case((sql.or_(TICKETS.c.reward == low, TICKETS.c.reward == high), 0), else_=1)
+        query = (
+            sql.select(
+                TICKETS.c.batch, TICKETS.c.arm, sql.func.count(), sql.func.sum(above * above), sql.func.sum(inside)
+            )
+            .where(TICKETS.c.experiment == experiment, TICKETS.c.status == "told")
+            .group_by(TICKETS.c.batch, TICKETS.c.arm)
+        )
+        for batch, arm, count, squares, others in self._connection.execute(query):
+            yield ToldSums(int(batch), int(arm), int(count), float(squares), int(others))
+
+    def arm_tickets(self, experiment: int) -> Iterator[tuple[int, int, str, bool, int]]:
+        """Count tickets by batch, arm, status, and whether they were a slot's first."""
+        first = sql.case((TICKETS.c.attempt == 0, 1), else_=0)
+        columns = (TICKETS.c.batch, TICKETS.c.arm, TICKETS.c.status, first)
+        query = sql.select(*columns, sql.func.count()).where(TICKETS.c.experiment == experiment).group_by(*columns)
+        for batch, arm, status, once, count in self._connection.execute(query):
+            yield int(batch), int(arm), str(status), bool(once), int(count)
 
     def all_requests(self, experiment: int) -> dict[str, int]:
         """Look up every request and the number of the event that answered it."""

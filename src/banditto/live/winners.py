@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
+from banditto.engine.observations import DecidedBy
 from banditto.live.registration import Registration
 
-DecidedBy = Literal["lead", "coin"]
 Batch = tuple[Sequence[int], Sequence[float]]  # counts and totals of a decided batch, in the policy's units
 
 

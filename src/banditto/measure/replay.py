@@ -19,10 +19,13 @@ from banditto.chance.coins import Coins
 from banditto.chance.noise import Noise
 from banditto.core.errors import InvalidArgument
 from banditto.core.json_types import Digest, Horizon, Keywords, Natural, Positive
+from banditto.core.rewards import Rewards
 from banditto.core.text import html_table, short, text_table
 from banditto.core.trajectory import SEQUENCE, start_digest, varints
 from banditto.engine.batched import BatchedPlayer
+from banditto.engine.observations import Observations, SeenBatch
 from banditto.engine.player import Run, player_of, run_of
+from banditto.measure.analysis.choosing import chosen_by
 from banditto.measure.log_rows import LogRows, RanDry
 from banditto.policies.policy import AnyPolicy, Level, LevelContent, own_horizon, own_level
 from banditto.problems.reward_log import LogContent, RewardLog
@@ -187,6 +190,10 @@ class Replay:
                 break
         return Parting(compared, common + 1 if common < compared else None)
 
+    def observations(self) -> Observations:
+        """Return what was read batch by batch, as `analyse` wants it."""
+        return replay_observations(self)
+
     def told(self) -> str:
         """Say how it ended, in a sentence or two."""
         if not self.finished:
@@ -349,6 +356,37 @@ def _replay(
         unit=unit,
         batches=batches,
         dry=dry,
+    )
+
+
+def replay_observations(found: Replay) -> Observations:
+    """Add up the rows that were read, batch by batch; those of a policy that chooses round by round all at once."""
+    rows = [np.asarray(values[:read]) for values, read in zip(found.log.scaled(), found.read, strict=True)]
+    reads = [stretch.read for stretch in found.batches] if found.unit == "batch" else [found.read]
+    begun = [0] * len(rows)
+    batches: list[SeenBatch] = []
+    for read in reads:
+        parts = [values[start : start + count] for values, start, count in zip(rows, begun, read, strict=True)]
+        totals, squares = (tuple(math.fsum(part**power) for part in parts) for power in (1, 2))
+        batches.append(SeenBatch(tuple(read), totals, squares))
+        begun = [start + count for start, count in zip(begun, read, strict=True)]
+    if found.dry and found.unit == "batch":
+        batches.pop()  # cut off: it is not complete
+    last = [arm for arm, pulls in enumerate(found.batches[-1].pulls) if pulls] if found.batches else []
+    winner = last[0] if found.finished and len(last) == 1 else None
+    seen = [(batch.counts, batch.totals) for batch in batches]
+    return Observations(
+        names=found.log.arms,
+        policy=found.policy,
+        horizon=found.horizon,
+        rewards=Rewards.of("bounded", 0.5),
+        batches=tuple(batch for batch in batches if any(batch.counts)),
+        pulls=found.read,
+        ends=(found.log.low, found.log.high),
+        binary=all(bool(np.all((values == 0.0) | (values == 1.0))) for values in rows),
+        winner=winner,
+        decided_by=None if winner is None else chosen_by(found.policy, seen, Coins(found.seed)),
+        state="finished" if found.finished else "running",
     )
 
 

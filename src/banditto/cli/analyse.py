@@ -1,0 +1,101 @@
+"""`banditto analyse`: what an experiment taught, with intervals whose coverage is proved."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from banditto.cli import parameters
+from banditto.cli.output import EXIT_OK, place_to_write, print_json, print_warnings, progress_bar, write_file
+from banditto.core.errors import InvalidArgument
+from banditto.core.exact import real
+from banditto.core.provenance import provenance
+
+if TYPE_CHECKING:
+    from banditto.cli.documents import AnalysisDocument
+    from banditto.measure.analysis.analysis import Analysis
+
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="EXPERIMENT|LOG", help="A name with --store, URL#NAME, or the file of a log (export --format json)."
+    ),
+    parameters.StandsFor("name"),
+]
+Confidence = Annotated[
+    str, typer.Option("--confidence", metavar="X", help="How likely all intervals hold at once, at the least.")
+]
+NotBinary = Annotated[
+    bool, typer.Option("--not-binary", help="Rewards may lie between the ends of their range, even if none did.")
+]
+Figure = Annotated[
+    str | None, typer.Option("--figure", metavar="FILE", help="Draw the forest plot there: .svg or .png.")
+]
+
+
+def analyse(
+    source: Source,
+    store: parameters.StoreOption = None,
+    confidence: Confidence = "0.95",
+    not_binary: NotBinary = False,
+    figure: Figure = None,
+    as_json: parameters.Json = False,
+    quiet: parameters.Quiet = False,
+) -> int:
+    """Say who won, what each arm pays, and by how much the winner is better, with intervals that hold at once.
+
+    Exit code 3 if a log does not verify.
+    """
+    sure = real(confidence, "confidence", "a number between 0.5 and 1, both excluded")
+    drawing = _place_to_draw(figure)
+    address = _address(source, store)
+    from banditto.live.analyse import analyse as analysed  # numerical libraries are loaded once there is work for them
+
+    with progress_bar("analyse", quiet, "bytes") as progress:
+        found = analysed(address, sure, binary=False if not_binary else None, progress=progress)
+    if drawing is not None:
+        write_file(drawing, _drawn(found, drawing.suffix), "figure")
+    if as_json:
+        content: AnalysisDocument = {**found.to_dict(), **provenance()}
+        print_json(content)
+    else:
+        sys.stdout.write(found.table().partition("\n\nwarning: ")[0] + "\n")
+        print_warnings([] if quiet else list(found.warnings))
+    return EXIT_OK
+
+
+def _address(source: str, store: str | None) -> str | Path:
+    """Find what is meant: a run as URL#NAME, a name in a store, or a file."""
+    if "#" in source and "://" in source:
+        parameters.check_extra()
+        if store is not None:
+            raise InvalidArgument("store", store, "none with URL#NAME")
+        return source
+    if store is None and (source.endswith(".json") or not os.environ.get("BANDITTO_STORE")):
+        if not source.endswith(".json") and not Path(source).exists():
+            raise InvalidArgument("store", "nothing", f"a URL such as sqlite:///trial.db, where {source} is")
+        return Path(source)
+    return f"{parameters.store_url(store)}#{source}"
+
+
+def _place_to_draw(text: str | None) -> Path | None:
+    if text is None:
+        return None
+    if Path(text).suffix not in (".svg", ".png"):
+        raise InvalidArgument("figure", text, "a file that ends in .svg or .png")
+    try:
+        return place_to_write(text)
+    except InvalidArgument as error:
+        raise InvalidArgument("figure", text, error.allowed) from None
+
+
+def _drawn(found: Analysis, suffix: str) -> bytes:
+    from banditto.report.forest import forest_figure
+    from banditto.report.style import as_png, as_svg
+
+    drawing = forest_figure(found)
+    return as_svg(drawing) if suffix == ".svg" else as_png(drawing)

@@ -1,0 +1,82 @@
+"""`analyse`: what an experiment taught, with intervals whose coverage is proved; from wherever it was played."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from banditto.core.errors import InvalidArgument
+from banditto.engine.blocks import Progress
+from banditto.engine.observations import Observations, Observed
+from banditto.measure.analysis.analysing import analysis_of, checked_confidence
+from banditto.measure.analysis.analysis import Analysis
+from banditto.measure.analysis.checks import Check, assignment_check, loss_check
+
+_ALLOWED = "an experiment, URL#NAME, an exported log, a replay, a selection, or an execution of watch_pair"
+
+
+def analyse(
+    source: Observed | str | Path,
+    confidence: float = 0.95,
+    *,
+    binary: bool | None = None,
+    progress: Progress | None = None,
+) -> Analysis:
+    """Say what an experiment taught: who won and by what, each arm's mean, and by how much the winner is better.
+
+    All intervals hold at once with probability `confidence` or more; docs/analyse.md has the proof. Only pulls whose
+    number was fixed in advance are used, or pulls after a choice; where pulls followed rewards one by one, the
+    intervals hold at any time, and are wider.
+
+    Args:
+        source: An `Experiment` or its address URL#NAME, the file of a log that `export --format json` wrote, a
+            `Replay`, a `Selection`, or one of the two `executions` of `watch_pair`.
+        confidence: How likely all intervals hold at once, between 0.5 and 1. Default 0.95.
+        binary: Whether rewards can be nothing but the two ends of their range, for which intervals are exact. Default
+            None: whether all of them were.
+        progress: Called with the number of events of a log that were read, and how many there are.
+
+    Raises:
+        InvalidArgument: There are no rewards yet, or of one arm alone, or no batch is complete.
+        LogError: A log does not verify.
+
+    Examples:
+        >>> from banditto import Bernoulli, OneCut, watch_pair
+        >>> policy = OneCut(arms=2, horizon=10**6, rho=0.1, gap=0.05)
+        >>> found = analyse(watch_pair(policy, Bernoulli([0.55, 0.5])).executions[0])
+        >>> found.winner, found.decided_by
+        ('0', 'lead')
+    """
+    confidence = checked_confidence(confidence)
+    return with_checks(analysis_of(observed(source, progress), confidence, binary))
+
+
+def observed(source: object, progress: Progress | None = None) -> Observations:
+    """Find out what was seen of whatever is to be analysed."""
+    if isinstance(source, Observed):
+        return source.observations()
+    if isinstance(source, Path) or (isinstance(source, str) and "#" not in source):
+        from banditto.live.exported_log import read_exported
+
+        return read_exported(Path(source), progress)
+    if isinstance(source, str):
+        from banditto.live.experiment import Experiment
+        from banditto.live.replicate import split_address
+
+        url, name = split_address(source)
+        with Experiment.open(url, name) as experiment:
+            return experiment.observations()
+    raise InvalidArgument("source", source, _ALLOWED)
+
+
+def with_checks(found: Analysis) -> Analysis:
+    """Add what the flow of tickets shows, and warnings."""
+    seen = found.observations
+    checks: tuple[Check, ...] = ()
+    if seen.flow is not None:
+        flow = seen.flow
+        checks = (
+            assignment_check(seen.names, flow.assigned, flow.planned),
+            loss_check(seen.names, flow.handed, flow.lost),
+        )
+    return dataclasses.replace(found, checks=checks, warnings=seen.warnings)

@@ -1,0 +1,1 @@
+"""What an experiment taught: estimates with intervals whose coverage is proved (docs/analyse.md)."""

@@ -1,0 +1,32 @@
+"""Whether an arm was chosen because it led, or by the rule that labs share where nobody leads by enough."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from banditto.chance.coins import Coins
+from banditto.engine.observations import DecidedBy
+from banditto.policies.policy import AnyPolicy, Leading
+
+Totals = tuple[Sequence[int], Sequence[float]]  # counts and totals of a batch, in the policy's units
+
+
+def chosen_by(policy: AnyPolicy, batches: Iterable[Totals], coins: Coins) -> DecidedBy | None:
+    """Take the decisions on these batches again, and say by what the last one chose; None if the policy cannot tell.
+
+    Batches with one arm decide nothing any more.
+    """
+    if not isinstance(policy, Leading):
+        return None
+    state, led, spent = policy.init(1), False, 0
+    for counts, totals in batches:
+        spent += sum(counts)
+        if sum(1 for count in counts if count) < 2 or spent >= policy.horizon:
+            break
+        policy.plan(state)
+        row = np.array([totals], dtype=np.float64)
+        led = bool(policy.by_lead(state, row, coins)[0, 0])
+        state = policy.decide(state, row, coins)
+    return "lead" if led else "coin"
