@@ -248,9 +248,9 @@ class ExportDocument(ExportContent, LiveOrigin):
 DOCUMENTS: dict[str, tuple[Any, ...]] = {
     "attack": (earlier.FirstAttackDocument, AttackDocument),
     "calibration": (earlier.FirstCalibrationDocument, CalibrationDocument),
-    "certificate": (earlier.FirstCertificateDocument, CertificateDocument),
+    "certificate": (earlier.FirstCertificateDocument, earlier.SecondCertificateDocument, CertificateDocument),
     "changed": (ChangedDocument,),
-    "comparison": (earlier.FirstComparisonDocument, ComparisonDocument),
+    "comparison": (earlier.FirstComparisonDocument, earlier.SecondComparisonDocument, ComparisonDocument),
     "design": (DesignDocument,),
     "doctor": (DoctorDocument,),
     "export": (ExportDocument,),
