@@ -284,8 +284,8 @@ class Certificate:
         what = "a winner was named by its lead" if winner else "an arm was dropped or chosen by a lead"
         low, high = found.interval
         return (
-            f"all means are equal; {what} in {found.share:.1%} of {found.executions:,} executions "
-            f"({100 * self.confidence:g}%: {100 * low:.1f} to {high:.1%})"
+            f"all means are equal; {what} in {_points(found.share)}% of {found.executions:,} executions "
+            f"({100 * self.confidence:g}%: {_points(low)} to {_points(high)}%)"
         )
 
     def _judged(self) -> str:
@@ -309,6 +309,11 @@ class Certificate:
 
     def _repr_html_(self) -> str:
         return html_table(("certificate", ""), self.rows())
+
+
+def _points(share: float) -> str:
+    """Write a share in hundredths, with a digit after the point; below one with two digits that count."""
+    return f"{100 * share:.1f}" if share >= 0.01 else f"{100 * share:.2g}"
 
 
 def _span(interval: tuple[float, float]) -> str:
