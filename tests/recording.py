@@ -37,6 +37,7 @@ MEANS = ("--means", "0.9,0.8,0.7", "--horizon", "1e8", "--rho", "0.1", "--seed",
 SHORT = ("--means", "0.6,0.4", "--horizon", "1e4", "--rho", "0.3", "--pairs", "40")
 LINEAR = ("--theta", "0.5,0.3", "--horizon", "1e6", "--rho", "0.2", "--pairs", "8")
 COIN = ("--means", "0.5,0.52", "--horizon", "1e4", "--rho", "0.1", "--pairs", "200")
+SAME = ("--means", "0.5,0.5", "--horizon", "1e4", "--rho", "0.3", "--pairs", "40")
 COMPARED = ("--horizon", "1e6", "--rho", "0.2", "--rounds", "1e4", "--pairs", "20")
 LIVE = ("--horizon", "2000", "--rho", "0.3", "--seed", "7", "--pairs", "2")
 ATTACK = ("--horizon", "1e6", "--rho", "0.1", "--pairs-budget", "1000")
@@ -45,6 +46,7 @@ COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
         "pass": ("certify", "random-threshold", *MEANS, "--pairs", "100"),
         "consistent": ("certify", "random-threshold", *MEANS, "--pairs", "6"),
         "coin": ("certify", "certified-elimination", *COIN),
+        "same-arms": ("certify", "one-cut", "--gap", "0.2", *SAME),
         "inconclusive": ("certify", "random-threshold", *MEANS, "--pairs", "5"),
         "one-pair": ("certify", "random-threshold", *MEANS, "--pairs", "1"),
         "baseline": ("certify", "ucb1", *SHORT),
@@ -74,6 +76,7 @@ COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         "study": ("compare", "study.toml"),
         "coin": ("compare", *COIN, "--policies", "certified-elimination,ucb1"),
+        "same-arms": ("compare", *SAME, "--policies", "certified-elimination,ucb1"),
         "log": ("compare", "--log", "rewards.csv", *COMPARED, "--policies", "ucb1,certified-elimination"),
         "actions": ("compare", "--theta", "0.5,0.3", "--actions", "arms.csv", *COMPARED, "--policies", "lin-ucb"),
         "box": (

@@ -39,6 +39,8 @@ certify certified-elimination --means 0.8,0.4,0.3 --horizon 1e5 --rho 0.3 --pair
 certify explore-then-commit --means 0.8,0.4 --horizon 1e5 --rho 0.3 --pairs 200 --gap 0.4 --json
 certify one-cut --means 0.08,0.04,0.05 {RATED} --power 0.9 --control 1 --pairs 200 --json
 certify one-cut --means 0.2,0.04 {RATED} --json
+certify one-cut --means 0.5,0.5 --gap 0.2 --horizon 1e4 --rho 0.3 --pairs 200
+certify one-cut --means 0.5,0.5 --gap 0.2 --horizon 1e4 --rho 0.3 --pairs 200 --json
 certify linear-threshold {LINEAR}
 certify certified-linear {LINEAR}
 certify least-squares-rounding {LINEAR}

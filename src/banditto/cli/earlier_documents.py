@@ -26,9 +26,10 @@ from banditto.core.provenance import Origin, Provenance, Warned
 from banditto.live.answers import TicketCounts
 from banditto.live.replicate import DivergenceContent
 from banditto.measure.attack.attacking import WorstContent
-from banditto.measure.certificate import IntervalKind, RegretContent
+from banditto.measure.certificate import CoinDecides, IntervalKind, Judgement, RegretContent, ShareOfRandomPlay
+from banditto.measure.comparison import LeastRegret
 from banditto.measure.replay import DryContent, StretchContent
-from banditto.policies.policy import TermContent
+from banditto.policies.policy import LevelContent, ProvedContent, TermContent
 from banditto.policies.shared.replicable import CALIBRATED
 from banditto.problems.environment import EnvironmentContent, LoggedContent
 from banditto.problems.reward_log import LogContent
@@ -104,6 +105,76 @@ class FirstComparison(TypedDict):
 
 
 class FirstComparisonDocument(FirstComparison, Warned, Provenance):
+    """What `banditto compare --json` printed."""
+
+    title: str | None
+
+
+class SecondMeasured(TypedDict):
+    """What was measured of one policy, beside the environment, before A/A tests."""
+
+    schema_version: Literal[2]
+    policy: str
+    constants: str | None
+    level: LevelContent
+    horizon: Horizon
+    rho: InsideUnit
+    seed: Natural
+    noise_seed: Natural
+    pairs: Positive
+    mismatches: Natural
+    agreement: Share
+    interval: Interval
+    interval_kind: Annotated[
+        IntervalKind,
+        Keywords(description="fixed: exact for the number of pairs that was planned; sequence: valid at every look"),
+    ]
+    confidence: InsideUnit
+    bound: float | None
+    guarantee: ProvedContent | None
+    regret: RegretContent
+    share_of_random_play: ShareOfRandomPlay
+    coin_decides: CoinDecides
+    verdict: Judgement
+    pairs_to_settle: Annotated[
+        int | None, Keywords(description="about how many pairs would show PASS or FAIL at the observed rate")
+    ]
+    first_divergence: Annotated[dict[str, Positive], Keywords(propertyNames={"pattern": "^[1-9][0-9]*$"})]
+    divergence_unit: Literal["batch", "round"]
+    interrupted: bool
+    digest: Digest
+
+
+class SecondCertificate(SecondMeasured):
+    """A certificate, beside what every document says."""
+
+    environment: LoggedContent
+
+
+class SecondCertificateDocument(SecondCertificate, Warned, Provenance):
+    """What `banditto certify --json` printed."""
+
+
+class ComparedContent(SecondMeasured):
+    """One row of a comparison."""
+
+    label: str
+    executions: Annotated[int, Keywords(minimum=2)]
+    environment: EnvironmentContent
+    least_regret: LeastRegret
+
+
+class SecondComparison(TypedDict):
+    """A comparison, beside what every document says."""
+
+    schema_version: Literal[2]
+    environment: LoggedContent
+    rounds: Annotated[int, Keywords(minimum=10_000)]
+    policies: Annotated[list[ComparedContent], Keywords(minItems=1)]
+    interrupted: bool
+
+
+class SecondComparisonDocument(SecondComparison, Warned, Provenance):
     """What `banditto compare --json` printed."""
 
     title: str | None

@@ -75,9 +75,11 @@ class Execution:
                 return plan
             # totals of pulls that end the horizon decide nothing: do not draw them
             wanted = plan * (spent < horizon)[:, None]
-        totals = self._environment.draw(wanted, self._noise)
-        self.state = self._policy.decide(self.state, totals, self._coins)
+        self._decide(self._environment.draw(wanted, self._noise))
         return plan
+
+    def _decide(self, totals: FloatArray) -> None:
+        self.state = self._policy.decide(self.state, totals, self._coins)
 
     @property
     def horizon(self) -> int:

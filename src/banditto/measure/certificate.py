@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 from banditto.core.json_types import Digest, Horizon, InsideUnit, Interval, Keywords, Natural, Positive, Share
 from banditto.core.protocol import Protocol
 from banditto.core.text import html_table, short, text_table
+from banditto.measure.named_by_lead import NamedByLead, NamedByLeadContent
 from banditto.measure.random_play import coin_warning, decides_late, in_words, is_a_coins, late_warning
 from banditto.policies.early_cut.early_cut import EarlyCut
 from banditto.policies.one_cut.one_cut import OneCut
@@ -18,7 +19,7 @@ from banditto.policies.policy import Guarantee, Level, LevelContent, ProvedConte
 from banditto.problems.catalogue import policy_of
 from banditto.problems.environment import LoggedContent
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 LEVELS: Final = {
     "sequence": "sequence: pairs are compared by every pull",
     "winner": "winner: pairs are compared by the winner that they name",
@@ -32,6 +33,10 @@ ShareOfRandomPlay = Annotated[
         minimum=0,
         description="regret, divided by that of pulling all arms equally often; null for equal or infinitely many arms",
     ),
+]
+Judgement = Annotated[
+    Verdict,
+    Keywords(description="CONSISTENT: rho is inside the interval, and a bound is proved that is not below it"),
 ]
 CoinDecides = Annotated[bool, Keywords(description="whether share_of_random_play is 0.9 or more")]
 
@@ -55,7 +60,7 @@ class RegretContent(TypedDict):
 class MeasuredContent(TypedDict):
     """What was measured of one policy, beside the environment."""
 
-    schema_version: Literal[2]
+    schema_version: Literal[3]
     policy: str
     constants: str | None
     level: LevelContent
@@ -77,10 +82,14 @@ class MeasuredContent(TypedDict):
     regret: RegretContent
     share_of_random_play: ShareOfRandomPlay
     coin_decides: CoinDecides
-    verdict: Annotated[
-        Verdict,
-        Keywords(description="CONSISTENT: rho is inside the interval, and a bound is proved that is not below it"),
+    named_by_lead: Annotated[
+        NamedByLeadContent | None,
+        Keywords(
+            description="in which share of executions a lead decided, and no coin, though all means are equal; null "
+            "where they are not, and for policies that cannot tell"
+        ),
     ]
+    verdict: Judgement
     pairs_to_settle: Annotated[
         int | None, Keywords(description="about how many pairs would show PASS or FAIL at the observed rate")
     ]
@@ -124,6 +133,8 @@ class Certificate:
         regret: mean pseudo-regret of a pair's executions, its interval, and the largest of all pairs.
         share_of_random_play: that mean, divided by the regret of pulling every arm equally often; None for equal arms,
             and for infinitely many.
+        named_by_lead: where all means are equal, the share of executions in which a lead decided and no coin, its
+            interval, and the number of executions; None where means differ, and for policies that cannot tell.
         verdict: "PASS" or "FAIL" where the interval shows it; else "CONSISTENT" with a proved bound, or "INCONCLUSIVE".
         pairs_to_settle: about how many pairs would show PASS or FAIL; None if they did, or it would be too many.
         first_divergence: how many pairs first differ in which batch or round, counted from 1.
@@ -158,6 +169,7 @@ class Certificate:
     guarantee: Guarantee | None
     regret: Regret
     share_of_random_play: float | None
+    named_by_lead: NamedByLead | None
     verdict: Verdict
     pairs_to_settle: int | None
     first_divergence: dict[int, int]
@@ -222,6 +234,13 @@ class Certificate:
             },
             "share_of_random_play": self.share_of_random_play,
             "coin_decides": self.coin_decides,
+            "named_by_lead": None
+            if self.named_by_lead is None
+            else {
+                "share": self.named_by_lead.share,
+                "interval": list(self.named_by_lead.interval),
+                "executions": self.named_by_lead.executions,
+            },
             "verdict": self.verdict,
             "pairs_to_settle": self.pairs_to_settle,
             "first_divergence": {str(batch): pairs for batch, pairs in self.first_divergence.items()},
@@ -251,6 +270,7 @@ class Certificate:
             ("proved bound", self._proved()),
             ("regret", f"{short(self.regret.mean)} (interval {_span(self.regret.interval)})"),
             ("of random play", self._share()),
+            *([] if self.named_by_lead is None else [("A/A", self._led(self.named_by_lead))]),
             ("first divergence", f"{where}{more}" if where else "none"),
             ("verdict", self._judged()),
             ("digest", self.digest),
@@ -258,6 +278,15 @@ class Certificate:
 
     def _share(self) -> str:
         return in_words(self.share_of_random_play, self.environment.get("means", ()), coin=self.coin_decides)
+
+    def _led(self, found: NamedByLead) -> str:
+        winner = self.policy in _FOR_A_CONCLUSION
+        what = "a winner was named by its lead" if winner else "an arm was dropped or chosen by a lead"
+        low, high = found.interval
+        return (
+            f"all means are equal; {what} in {_points(found.share)}% of {found.executions:,} executions "
+            f"({100 * self.confidence:g}%: {_points(low)} to {_points(high)}%)"
+        )
 
     def _judged(self) -> str:
         more = None if self.pairs_to_settle is None else f"about {self.pairs_to_settle:,} pairs would settle it"
@@ -280,6 +309,11 @@ class Certificate:
 
     def _repr_html_(self) -> str:
         return html_table(("certificate", ""), self.rows())
+
+
+def _points(share: float) -> str:
+    """Write a share in hundredths, with a digit after the point; below one with two digits that count."""
+    return f"{100 * share:.1f}" if share >= 0.01 else f"{100 * share:.2g}"
 
 
 def _span(interval: tuple[float, float]) -> str:

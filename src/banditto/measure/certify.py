@@ -26,6 +26,7 @@ from banditto.engine.ledger import Ledger
 from banditto.engine.pair_counts import Moments, PairCounts
 from banditto.engine.player import Run, player_of, run_of
 from banditto.measure.certificate import Certificate, Regret, Verdict
+from banditto.measure.named_by_lead import named_by_lead
 from banditto.measure.random_play import share_of_random_play
 from banditto.numbers.confidence_sequence import ConfidenceSequence
 from banditto.numbers.intervals import MOST_PAIRS, clopper_pearson, pairs_to_settle
@@ -61,8 +62,9 @@ def certify(
     """Play pairs of executions and count how many are the same; a certificate with interval and verdict comes back.
 
     This measures Definition 1 of *Replicable Bandits* on one environment; docs/certify.md says what it means. A policy
-    at the level of winners, such as `EarlyCut`, is measured by the winners that the two executions name. Results depend
-    neither on `jobs` and `executor` nor on how often a run was stopped.
+    at the level of winners, such as `EarlyCut`, is measured by the winners that the two executions name. Where all
+    means are equal, the certificate says how often a lead decides instead of a coin. Results depend neither on `jobs`
+    and `executor` nor on how often a run was stopped.
 
     Args:
         policy: what is measured: a replicable policy, a baseline, or one of your own.
@@ -142,6 +144,7 @@ def certify(
         guarantee=guarantee,
         regret=regret,
         share_of_random_play=share_of_random_play(regret.mean, environment.means, run.horizon),
+        named_by_lead=named_by_lead(run, counts.pairs, confidence),
         verdict=verdict,
         pairs_to_settle=_settling(verdict, counts, sequence, grown),
         first_divergence=dict(sorted(counts.first_divergence.items())),

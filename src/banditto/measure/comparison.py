@@ -21,7 +21,15 @@ from banditto.problems.environment import Environment, EnvironmentContent, Logge
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
+LeastRegret = Annotated[
+    float | None,
+    Keywords(
+        minimum=0,
+        description="proved: the least regret here of policies with this rho that find an arm which leads by the "
+        "gap with probability 0.95; null where nothing is proved, and for policies without a proof for all arms",
+    ),
+]
 
 
 class Entrant(NamedTuple):
@@ -47,7 +55,7 @@ class Entrant(NamedTuple):
         """What no policy with the same proof can do with less on these arms; None where nothing is proved."""
         return least_regret_of(self.certificate)
 
-    def to_dict(self) -> ComparedContent:
+    def to_dict(self) -> EnteredContent:
         """Return plain data: the keys of its `certificate`, without `curve` and `view`, which are for pictures."""
         return {
             "label": self.label,
@@ -57,29 +65,22 @@ class Entrant(NamedTuple):
         }
 
 
-class ComparedContent(MeasuredContent):
+class EnteredContent(MeasuredContent):
     """An `Entrant` as plain data."""
 
     label: str
     executions: Annotated[int, Keywords(minimum=2)]
     environment: EnvironmentContent
-    least_regret: Annotated[
-        float | None,
-        Keywords(
-            minimum=0,
-            description="proved: the least regret here of policies with this rho that find an arm which leads by the "
-            "gap with probability 0.95; null where nothing is proved, and for policies without a proof for all arms",
-        ),
-    ]
+    least_regret: LeastRegret
 
 
 class ComparisonContent(TypedDict):
     """A `Comparison` as plain data."""
 
-    schema_version: Literal[2]
+    schema_version: Literal[3]
     environment: LoggedContent
     rounds: Annotated[int, Keywords(minimum=10_000)]
-    policies: Annotated[list[ComparedContent], Keywords(minItems=1)]
+    policies: Annotated[list[EnteredContent], Keywords(minItems=1)]
     interrupted: bool
 
 

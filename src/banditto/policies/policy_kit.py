@@ -1,9 +1,9 @@
 """What authors of policies import, from one place: `from banditto.policies.policy_kit import Replicable, Guarantee`.
 
-The interfaces (`Policy`, `BatchedPolicy`, `RoundPolicy`, `PlacedPolicy`), what every replicable policy inherits
-(`Replicable`), what it returns (`Guarantee`, `Description`), the coins that it tosses, the arrays that it works on,
-exact arithmetic for its constants, and two modules: `confidence`, the quantities of the proofs, and `elimination`, the
-race of arms. docs/add-a-policy.md writes a whole policy with it.
+The interfaces (`Policy`, `BatchedPolicy`, `RoundPolicy`, `PlacedPolicy`, `Leading`), what every replicable policy
+inherits (`Replicable`), what it returns (`Guarantee`, `Description`), the coins that it tosses, the arrays that it
+works on, exact arithmetic for its constants, and two modules: `confidence`, the quantities of the proofs, and
+`elimination`, the race of arms. docs/add-a-policy.md writes a whole policy with it.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from banditto.policies.policy import (
     Description,
     Guarantee,
     Kernel,
+    Leading,
     PlacedPolicy,
     Policy,
     Record,
@@ -64,6 +65,7 @@ __all__ = [
     "IntArray",
     "InvalidArgument",
     "Kernel",
+    "Leading",
     "PlacedPolicy",
     "Plain",
     "Policy",
