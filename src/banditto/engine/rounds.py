@@ -78,6 +78,11 @@ class RoundExecution:
         size = _encode_runs(arms, self._run, self._encoded)
         self._hasher.update(self._encoded[:size].data)
 
+    @property
+    def sums(self) -> FloatArray:
+        """The summed rewards of each arm so far; shape (K,)."""
+        return self._record[1]
+
     def digest(self) -> str:
         """sha256 of the finished sequence, the same as of its runs all at once."""
         size = _encode_runs(np.array([_END], dtype=np.uint16), self._run.copy(), self._encoded)

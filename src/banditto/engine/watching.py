@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.exact import integer
+from banditto.engine.block_sizes import is_infinite
 from banditto.engine.player import Run, player_of, run_of
+from banditto.engine.watched_executions import WatchedExecution
 from banditto.policies.policy import AnyPolicy, Level, own_level
 from banditto.problems.environment import Environment
 
@@ -27,6 +29,7 @@ class PairView:
         second: the second side's arm in each of them.
         digests: sha256 of the whole sequence of each side.
         level: what the sides are compared by: "sequence", every pull, or "winner", the arm that each names.
+        executions: both sides, which `analyse` takes one by one.
     """
 
     policy: str
@@ -37,6 +40,7 @@ class PairView:
     second: IntArray  # (N,)
     digests: tuple[str, str]
     level: Level = "sequence"
+    executions: tuple[WatchedExecution, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def same(self) -> bool:
@@ -91,6 +95,7 @@ def watch_pair(
         second=second.pulled,
         digests=(first.digest, second.digest),
         level=own_level(policy),
+        executions=() if is_infinite(environment) else tuple(WatchedExecution(run, pair, side) for side in (0, 1)),
     )
 
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from banditto.chance.coins import Coins
+from banditto.engine.choosing import chosen_by
 from banditto.engine.observations import Flow, Observations, SeenBatch
 from banditto.live.fold import Standing, exact_sum
 from banditto.live.promises import contradictions
 from banditto.live.registration import Registration, RewardRange
-from banditto.measure.analysis.choosing import chosen_by
 from banditto.problems.catalogue import rewards_of
 
 if TYPE_CHECKING:  # what is in memory needs no database

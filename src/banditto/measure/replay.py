@@ -23,9 +23,9 @@ from banditto.core.rewards import Rewards
 from banditto.core.text import html_table, short, text_table
 from banditto.core.trajectory import SEQUENCE, start_digest, varints
 from banditto.engine.batched import BatchedPlayer
+from banditto.engine.choosing import chosen_by
 from banditto.engine.observations import Observations, SeenBatch
 from banditto.engine.player import Run, player_of, run_of
-from banditto.measure.analysis.choosing import chosen_by
 from banditto.measure.log_rows import LogRows, RanDry
 from banditto.policies.policy import AnyPolicy, Level, LevelContent, own_horizon, own_level
 from banditto.problems.reward_log import LogContent, RewardLog

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeGuard
 
 from banditto.measure.analysis import critical_values
-from banditto.policies.policy import PlacedPolicy, Policy, own_level
+from banditto.policies.policy import Acting, Policy, own_level
 
 _RATIO = 1.25  # of neighbours: where looks are closer together, some are passed over, which costs less than all
 # Shares of the allowed error: for arms' means (and differences after a commit), for differences of arms that were
@@ -65,7 +65,7 @@ def stages_of(policy: Policy[Any], horizon: int) -> tuple[Stage, ...]:
 
 def has_stages(policy: object) -> TypeGuard[Policy[Any]]:
     """Whether a policy pulls all arms in play equally often, so that its numbers of pulls are known in advance."""
-    return isinstance(policy, Policy) and not isinstance(policy, PlacedPolicy)
+    return isinstance(policy, Policy) and not isinstance(policy, Acting)
 
 
 def fresh_place(error: float, level: str) -> float:
