@@ -116,10 +116,11 @@ class Transaction:
         """Refuse metrics that would give the experiment too many names."""
         if not names:
             return
-        before = set(self._rows.metric_names(self._id))
-        if len(before | names) > MOST_METRICS:
+        before = self._rows.metric_names(self._id)
+        beyond = sorted(names.difference(before))[MOST_METRICS - len(before) :]
+        if beyond:
             allowed = f"at most {MOST_METRICS} names in an experiment, which has {len(before)}"
-            raise InvalidArgument("metrics", min(names - before), allowed)
+            raise InvalidArgument("metrics", beyond[0], allowed)
 
     def _record(self, kind: Kind, status: str, told: Sequence[tuple[Ticket, float, Metrics]]) -> None:
         """Add an event with these rewards and metrics, if there are any, and give their tickets another status."""
