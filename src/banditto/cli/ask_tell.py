@@ -31,7 +31,9 @@ RewardArgument = Annotated[str | None, typer.Argument(metavar="REWARD", help="It
 TicketOrNone = Annotated[str | None, typer.Argument(metavar="TICKET", help="The ticket; or --from, or --totals.")]
 From = Annotated[
     str | None,
-    typer.Option("--from", metavar="FILE", help="A CSV file with the columns ticket and reward: all of it or nothing."),
+    typer.Option(
+        "--from", metavar="FILE", help="CSV with the columns ticket and reward, and metric:NAME; all or nothing."
+    ),
 ]
 MetricOption = Annotated[
     list[str] | None,
