@@ -56,7 +56,7 @@ def load(trial: bd.Experiment, events: int) -> None:
     def some(step: Transaction, pairs: int, start: int) -> None:
         for k in range(pairs):
             (ticket,) = step.ask(1, f"load-{start + k}")
-            step.tell([(ticket.id, 1.0)])
+            step.tell([(ticket.id, 1.0, {})])
 
     done = trial.status().events
     while done < events:

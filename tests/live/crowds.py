@@ -70,12 +70,15 @@ def check(url: str, seen: Acknowledged, policy: Policy[Any], seed: int, to_the_e
     row = store.read(lambda view: view.find(NAME))
     assert row is not None
     tickets = store.read(lambda view: {ticket_id(line): dict(line) for line in view.all_tickets(row["id"])})
+    metrics = store.read(lambda view: {(ticket_id(m), m["name"]): m["value"] for m in view.all_metrics(row["id"])})
     store.close()
     for ticket, arm in seen.arms.items():
         assert tickets[ticket]["arm"] == arm
     for ticket, answer in seen.tells.items():
         assert tickets[ticket]["status"] == ("told" if answer == "counted" else "late")
-        assert tickets[ticket]["reward"] == hashed_reward(*place(ticket))
+        reward = hashed_reward(*place(ticket))
+        assert tickets[ticket]["reward"] == reward
+        assert (metrics[ticket, "clicks"], metrics[ticket, "revenue"]) == (int(9 * reward), 100 * reward)
     assert all(tickets[ticket]["status"] in ("missing", "late") for ticket in seen.missing)
     arms = {place(ticket): line["arm"] for ticket, line in tickets.items()}
     last = max(batch for batch, _ in arms)

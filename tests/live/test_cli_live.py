@@ -38,6 +38,12 @@ REWARDS = {
     "high": "ticket,reward\n1-1,1\n1-2,7\n",
     "short": "ticket,reward\n1-2\n",
     "blank": "ticket,reward\n1-1,1\n\n1-2,much\n",
+    "metrics": "ticket,metric:revenue,reward,metric:clicks\n1-1,,1,\n1-2, 12.5 ,0,\n",
+    "metrics2": "ticket,reward,metric:a,metric:a\n1-2,1,1,1\n",
+    "metrics3": "ticket,reward,metric:a b\n1-2,1,\n",
+    "metrics4": "ticket,reward,metric:a\n1-1,1,\n1-2,1,much\n",
+    "metrics5": "ticket,reward,metric:a\n1-2,1,1e200\n",
+    "metrics6": "ticket,reward,metric:a\n1-2,1\n",
 }
 TOTALS = {
     "totals": "1,A,10,4\n1,B,10,5\n",
@@ -179,6 +185,31 @@ def test_a_trial_on_the_command_line(run: Run, monkeypatch: pytest.MonkeyPatch) 
     receipt = json.loads(run("export", "cta", "--out", "all.csv", "--json")[1])["receipt"]
     assert run("verify", "cta", "--expect", receipt["head"], "--json")[0] == 0
     assert json.loads(run("ask", "cta", "--json")[1])["state"] == "stopped"
+
+
+def test_metrics_on_the_command_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BANDITTO_STORE", "sqlite:///trial.db")
+    begun(run)  # 1-1 was told without metrics
+    run("ask", "cta", "-n", "2")
+    two = ("--metric", "revenue=-12.5", "--metric", "clicks=3")
+    assert run("tell", "cta", "1-3", "1", *two)[:2] == (0, "1 recorded\n")
+    assert run("tell", "cta", "1-3", "1", *two, "--json")[0] == 0
+    assert run("tell", "cta", "1-3", "1")[:2] == (0, "1 repeated\n")
+    code, out, err = run("tell", "cta", "1-3", "1", "--metric", "revenue=1", "--metric", "clicks=3")
+    assert (code, out) == (4, "")
+    conflict = (
+        "ticket 1-3 has the metric revenue -12.5 and was told 1.0; metrics come with the reward and stay as they are"
+    )
+    assert err == f"banditto: error: {conflict}\n"
+    assert run("tell", "cta", "--from", "metrics.csv")[:2] == (0, "1 recorded, 1 repeated\n")
+    assert run("tell", "cta", "--from", "metrics.csv")[:2] == (0, "2 repeated\n")
+    assert run("verify", "cta")[0] == 0
+    lines = run("export", "cta")[1].splitlines()
+    assert lines[0].endswith(",head,metric:clicks,metric:revenue")
+    assert [line.split(",")[-2:] for line in lines[1:]] == [["", ""], ["", "12.5"], ["3.0", "-12.5"], ["", ""]]
+    told = [line for line in lines if line.split(",")[6] in ("status", "told")]
+    Path("again.csv").write_text("\n".join(told))  # what was exported can be told again, which changes nothing
+    assert run("tell", "cta", "--from", "again.csv")[:2] == (0, "3 repeated\n")
 
 
 @pytest.mark.parametrize("words", [("status", "cta"), ("ask",), ("init",), ("replicate",), ("status", "cta", "x")])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from typing import Any
 
 import pytest
 
 from banditto.core.digest import canonical_json
 from banditto.core.errors import BandittoError, LogError
-from banditto.live.event_log import Event, FoldedLog, folded
+from banditto.live.event_log import FIRST_HASH, Event, FoldedLog, folded, following
 from banditto.live.experiment import Experiment
 from banditto.live.export import export, read_log
 from banditto.live.sql import Reading
@@ -28,6 +29,11 @@ def asked(first: int, last: int, request: str = "r") -> Line:
 
 def told(*positions: int, reward: object = 0.5, kind: str = "tell") -> Line:
     return kind, {"rewards": [[1, position, 0, reward] for position in positions]}
+
+
+def measured(metrics: object, *positions: int, kind: str = "tell") -> Line:
+    """An event with rewards, and with whatever metrics somebody wrote into it."""
+    return kind, told(*positions)[1] | {"metrics": metrics}
 
 
 def corrected(position: int, before: object, after: object, reason: object = "typo") -> Line:
@@ -48,6 +54,8 @@ def stopped(reason: object = "enough") -> Line:
 
 DECIDED: Line = ("decide", {"batch": 1, "counts": [6, 6], "sums": ["3/1", "3/1"], "totals": [], "next": []})
 TWO = [asked(0, 2)]
+NAMED = {"digest": small().digest, "name": "cta"}
+FIFTY = measured({f"m{k}": [[1, 0, 0, 1.0]] for k in range(50)}, 0)
 BAD: list[tuple[str, list[Line], Line]] = [
     ("not the next ones", [], asked(1, 3)),
     ("not the next ones", [], asked(0, 0)),
@@ -63,6 +71,24 @@ BAD: list[tuple[str, list[Line], Line]] = [
     ("reward: got -1", [*TWO, lost(0)], told(0, reward=-1, kind="late")),
     ("1-1 is not open", [*TWO, lost(0)], told(0)),
     ("1-1 is not open", [*TWO, told(0)], lost(0)),
+    ("metrics without a name", TWO, measured({}, 0)),
+    ("metric revenue without a value", TWO, measured({"revenue": []}, 0)),
+    ("1-2, whose reward is not in this event", TWO, measured({"revenue": [[1, 1, 0, 1.0]]}, 0)),
+    ("1-1-2, whose reward is not in this event", TWO, measured({"revenue": [[1, 0, 1, 1.0]]}, 0)),
+    ("1-1, whose reward is not in this event", [*TWO, told(0)], measured({"revenue": [[1, 0, 0, 1.0]]}, 1)),
+    ("metric revenue of ticket 1-1 twice", TWO, measured({"revenue": [[1, 0, 0, 1.0], [1, 0, 0, 2.0]]}, 0)),
+    ("metric revenue: got 1", TWO, measured({"revenue": [[1, 0, 0, "1"]]}, 0)),
+    ("metric revenue: got True", TWO, measured({"revenue": [[1, 0, 0, True]]}, 0)),
+    ("metric revenue: got None", TWO, measured({"revenue": [[1, 0, 0, None]]}, 0)),
+    ("metric revenue: got 1e\\+200", TWO, measured({"revenue": [[1, 0, 0, 1e200]]}, 0)),
+    ("name of a metric: got a b", TWO, measured({"a b": [[1, 0, 0, 1.0]]}, 0)),
+    ("name of a metric: got ''", TWO, measured({"": [[1, 0, 0, 1.0]]}, 0)),
+    ("more than 50 names", TWO, measured({f"m{k}": [[1, 0, 0, 1.0]] for k in range(51)}, 0)),
+    ("more than 50 names", [*TWO, FIFTY], measured({"more": [[1, 1, 0, 1.0]]}, 1)),
+    ("metrics without a name", [*TWO, lost(0)], measured({}, 0, kind="late")),
+    ("1-2, whose reward", [*TWO, lost(0)], measured({"x": [[1, 1, 0, 1.0]]}, 0, kind="late")),
+    ("another shape", TWO, ("ask", asked(2, 3, "s")[1] | {"metrics": {}})),
+    ("another shape", [*TWO, told(0)], ("correct", corrected(0, 0.5, 0.25)[1] | {"metrics": {}})),
     ("1-1 is not told", TWO, corrected(0, 0.5, 0.25)),
     ("was not there", [*TWO, told(0)], corrected(0, 0.75, 0.25)),
     ("reward: got 2", [*TWO, told(0)], corrected(0, 0.5, 2)),
@@ -91,6 +117,18 @@ def test_what_does_not_follow_is_refused(problem: str, before: list[Line], bad: 
         fold.apply(Event(number, kind, "t", canonical_json(content), ""))
     with pytest.raises(BandittoError, match=problem):  # `folded` says of each which event it is
         fold.apply(Event(99, bad[0], "t", canonical_json(bad[1]), ""))
+
+
+@pytest.mark.parametrize("metrics", [5, [], "x", None, {"x": 5}, {"x": [5]}, {"x": [[]]}, {"x": [[1, 0, 0, 0, 1.0]]}])
+def test_metrics_of_another_shape_are_found(metrics: object) -> None:
+    """`folded` says so of whatever a body of another shape raises."""
+    registration = small()
+    first = following(FIRST_HASH, 1, "init", "t", {**NAMED, "registration": json.loads(registration.to_json())})
+    asking = following(first.hash, 2, "ask", "t", asked(0, 2)[1])
+    telling = following(asking.hash, 3, "tell", "t", measured(metrics, 0)[1])
+    row = {"digest": registration.digest, "registration": registration.to_json(), "created": "t", "name": "cta"}
+    with pytest.raises(LogError, match="^event 3: a body of another shape"):
+        list(folded([first, asking, telling], row))
 
 
 def test_one_experiment_does_not_see_another(store_url: str) -> None:

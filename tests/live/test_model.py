@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from fractions import Fraction
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from tests.live.worlds import place, simulated_plans, small, small_policy, walke
 REWARDS = st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.7, 1.0, 1 / 3])
 WHICH = st.integers(0, 10**6)  # which of the tickets that there are
 HANDLE = st.integers(0, 1)
+METRICS = st.sampled_from([{}, {}, {"clicks": 1.0}, {"clicks": 2.0}, {"clicks": 1.0, "revenue": 1 / 3}])
 
 
 class LiveRun(RuleBasedStateMachine):
@@ -46,6 +48,7 @@ class LiveRun(RuleBasedStateMachine):
         self.arms: dict[str, int] = {}
         self.status: dict[str, str] = {}
         self.rewards: dict[str, float] = {}
+        self.metrics: dict[str, dict[str, float]] = {}
         self.requests: dict[str, list[str]] = {}
         self.decisions_seen = 0
 
@@ -107,10 +110,11 @@ class LiveRun(RuleBasedStateMachine):
         ]
 
     @precondition(lambda self: self.some("open"))
-    @rule(handle=HANDLE, which=WHICH, reward=REWARDS)
-    def tell(self, handle: int, which: int, reward: float) -> None:
+    @rule(handle=HANDLE, which=WHICH, reward=REWARDS, metrics=METRICS)
+    def tell(self, handle: int, which: int, reward: float, metrics: dict[str, float]) -> None:
         ticket = self.pick(which, "open")
-        assert self.handles[handle].tell(ticket, reward) == "recorded"
+        assert self.handles[handle].tell(ticket, reward, metrics) == "recorded"
+        self.metrics[ticket] = metrics
         self.paid(ticket, reward)
 
     @precondition(lambda self: self.some("open"))
@@ -124,19 +128,23 @@ class LiveRun(RuleBasedStateMachine):
             self.paid(ticket, reward)
 
     @precondition(lambda self: self.some("told", "late"))
-    @rule(handle=HANDLE, which=WHICH)
-    def duplicate(self, handle: int, which: int) -> None:
+    @rule(handle=HANDLE, which=WHICH, silent=st.booleans())
+    def duplicate(self, handle: int, which: int, silent: bool) -> None:
         ticket = self.pick(which, "told", "late")
-        answer = self.handles[handle].tell(ticket, self.rewards[ticket])
+        metrics = None if silent else self.metrics.get(ticket)
+        answer = self.handles[handle].tell(ticket, self.rewards[ticket], metrics)
         assert answer == {"told": "repeated", "late": "excluded"}[self.status[ticket]]
 
     @precondition(lambda self: self.some("told", "late"))
-    @rule(handle=HANDLE, which=WHICH, reward=REWARDS)
-    def conflict(self, handle: int, which: int, reward: float) -> None:
+    @rule(handle=HANDLE, which=WHICH, reward=REWARDS, metrics=METRICS)
+    def conflict(self, handle: int, which: int, reward: float, metrics: dict[str, float]) -> None:
         ticket = self.pick(which, "told", "late")
         if reward != self.rewards[ticket]:
             with pytest.raises(ConflictError):
                 self.handles[handle].tell(ticket, reward)
+        if metrics and metrics != self.metrics.get(ticket, {}):
+            with pytest.raises(ConflictError):
+                self.handles[handle].tell(ticket, self.rewards[ticket], metrics)
 
     @precondition(lambda self: self.some("told"))
     @rule(handle=HANDLE, which=WHICH, reward=REWARDS)
@@ -172,10 +180,11 @@ class LiveRun(RuleBasedStateMachine):
             assert self.handles[handle].missing(ticket, "lost") == "repeated"
 
     @precondition(lambda self: self.some("missing"))
-    @rule(handle=HANDLE, which=WHICH, reward=REWARDS)
-    def tell_late(self, handle: int, which: int, reward: float) -> None:
+    @rule(handle=HANDLE, which=WHICH, reward=REWARDS, metrics=METRICS)
+    def tell_late(self, handle: int, which: int, reward: float, metrics: dict[str, float]) -> None:
         ticket = self.pick(which, "missing")
-        assert self.handles[handle].tell(ticket, reward) == "excluded"
+        assert self.handles[handle].tell(ticket, reward, metrics) == "excluded"
+        self.metrics[ticket] = metrics
         self.status[ticket], self.rewards[ticket] = "late", reward
         type(self).late += 1
 
@@ -193,6 +202,20 @@ class LiveRun(RuleBasedStateMachine):
         assert found.batch == self.batch
         assert list(found.plan.values()) == [self.order.count(arm) for arm in (0, 1) if arm in self.order]
 
+    def metrics_are_the_models(self) -> None:
+        """Each name's values of tickets that count, by batch and arm; late ones are left out."""
+        counts: Counter[tuple[str, int, int]] = Counter()
+        sums: defaultdict[tuple[str, int, int], float] = defaultdict(float)
+        for ticket, metrics in self.metrics.items():
+            for name, value in metrics.items() if self.status[ticket] == "told" else ():
+                counts[name, place(ticket)[0], self.arms[ticket]] += 1
+                sums[name, place(ticket)[0], self.arms[ticket]] += value
+        store = self.handles[0]._store
+        found = store.read(lambda view: view.metric_sums(view.known(self.name)["id"]))
+        assert {(line.name, line.batch, line.arm): line.count for line in found} == counts
+        for line in found:
+            assert line.total == pytest.approx(sums[line.name, line.batch, line.arm], rel=1e-12)
+
     def teardown(self) -> None:
         """Go on to the end, whatever was out; then replay."""
         if hasattr(self, "batch"):
@@ -204,6 +227,7 @@ class LiveRun(RuleBasedStateMachine):
             assert [decision.totals for decision in found.decisions] == [tuple(total) for total in self.totals]
             plans = simulated_plans(small_policy(), self.seed, self.totals)
             assert [decision.counts for decision in found.decisions] == plans
+            self.metrics_are_the_models()
         for handle in self.handles:
             handle.close()
 

@@ -53,10 +53,10 @@ def steps(experiment: Experiment) -> Iterator[tuple[int, Callable[[], object]]]:
     """How many events a step adds, and the step."""
     yield 2, lambda: experiment.ask(10)  # the writer's versions, too
     yield 1, lambda: experiment.ask(2, "r")
-    yield 1, lambda: experiment.tell("1-1", 0.25)
+    yield 1, lambda: experiment.tell("1-1", 0.25, {"revenue": 12.5, "clicks": 3})
     yield 1, lambda: experiment.correct("1-1", 0.75, "typo")
     yield 1, lambda: experiment.missing("1-2", "lost")
-    yield 1, lambda: experiment.tell("1-2", 0.5)
+    yield 1, lambda: experiment.tell("1-2", 0.5, {"revenue": 12.5})
     yield 1, lambda: experiment.ask()
     yield 2, lambda: experiment.tell_many([("1-2-2", 0.5), *((f"1-{place}", 0.5) for place in range(3, 13))])
     totals = {arm: (count, count / 2) for arm, count in experiment.status().plan.items()}

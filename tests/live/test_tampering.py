@@ -18,7 +18,7 @@ from banditto.core.errors import InvalidArgument, LogError
 from banditto.live.event_log import FIRST_HASH, chained
 from banditto.live.experiment import Experiment
 from banditto.live.export import VerifiedLog, export, looked_up
-from banditto.live.sql import EVENTS, EXPERIMENTS, REQUESTS, TICKETS, Reading
+from banditto.live.sql import EVENTS, EXPERIMENTS, METRICS, REQUESTS, TICKETS, Reading
 from banditto.live.store import engine_of
 from banditto.live.verify import Verification, verified
 from banditto.report.audit import audit_page
@@ -92,11 +92,13 @@ def play(experiment: Experiment) -> None:
     while (status := experiment.status()).events < 58:
         answer = experiment.ask(2 if status.batch == 1 else 3, f"request {status.events}")
         for ticket in answer:
+            reward = hashed_reward(*place(ticket.id))
+            metrics = {"revenue": 100 * reward, "clicks": 3} if place(ticket.id)[1] % 3 == 2 else None
             if ticket.id in ("1-3", "2-5"):
                 experiment.missing(ticket.id, "left the page")
-                experiment.tell(ticket.id, 0.5)
+                experiment.tell(ticket.id, 0.5, metrics)
                 continue
-            experiment.tell(ticket.id, hashed_reward(*place(ticket.id)))
+            experiment.tell(ticket.id, reward, metrics)
             if place(ticket.id)[1] % 5 == 3:
                 experiment.correct(ticket.id, 0.25, "a typo")
     experiment.ask(2)
@@ -248,6 +250,31 @@ def test_deleted_and_added_tickets_and_requests(bench: Bench) -> None:
         found(bench, executing(REQUESTS.delete().where(*mine)))
 
 
+def test_a_changed_metric(bench: Bench) -> None:
+    generator = np.random.default_rng(8)
+    metrics = bench.rows(METRICS)
+    assert len(metrics) >= 16
+    names = (*KEY, "name")
+    keys = {tuple(row[name] for name in names) for row in metrics}
+    done = 0
+    while done < bench.places:
+        column = str(generator.choice([*names, "value", "experiment"]))
+        row = metrics[int(generator.integers(len(metrics)))]
+        value = 2 if column == "experiment" else another(bench, row[column], generator)
+        moved = row | {column: value}
+        if column in KEY and tuple(moved[name] for name in names) in keys:
+            continue
+        where = (METRICS.c.experiment == 1, *(METRICS.c[name] == row[name] for name in names))
+        change = METRICS.update().where(*where).values({column: value})
+        seen = found(bench, executing(change))
+        assert (seen.problem or "").startswith("the table of metrics ")
+        done += 1
+    for row in metrics[:: max(1, len(metrics) // 5)]:
+        where = (METRICS.c.experiment == 1, *(METRICS.c[name] == row[name] for name in names))
+        found(bench, executing(METRICS.delete().where(*where)))
+        found(bench, executing(METRICS.insert().values(row | {"name": "more"})))
+
+
 def test_a_changed_row_of_the_experiment(bench: Bench) -> None:
     """With another name, or as another experiment's row, it is not found or has no log."""
     generator = np.random.default_rng(6)
@@ -279,7 +306,7 @@ def test_a_log_that_was_cut_and_whose_hashes_were_computed_anew_is_found_by_a_re
 
     def forge(connection: sql.Connection) -> None:
         """Everything but the registration is taken back, and the registration gets another time."""
-        for table in (TICKETS, REQUESTS):
+        for table in (TICKETS, REQUESTS, METRICS):
             connection.execute(table.delete().where(table.c.experiment == 1))
         connection.execute(EVENTS.delete().where(EVENTS.c.experiment == 1, EVENTS.c.number > 1))
         first, time = events[0], "2030-01-01T00:00:00.000000+00:00"
@@ -303,6 +330,7 @@ def test_a_log_written_anew_must_still_be_the_policys(bench: Bench) -> None:
     events = bench.rows(EVENTS)
     generator = np.random.default_rng(7)
     numbers = [row["number"] for row in events if row["kind"] in ("ask", "decide", "missing", "late", "tell")]
+    assert any('"metrics"' in row["body"] for row in events if row["number"] in numbers)
     done = 0
     while done < bench.places:
         number = int(generator.choice(numbers))

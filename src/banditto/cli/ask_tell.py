@@ -31,12 +31,22 @@ RewardArgument = Annotated[str | None, typer.Argument(metavar="REWARD", help="It
 TicketOrNone = Annotated[str | None, typer.Argument(metavar="TICKET", help="The ticket; or --from, or --totals.")]
 From = Annotated[
     str | None,
-    typer.Option("--from", metavar="FILE", help="A CSV file with the columns ticket and reward: all of it or nothing."),
+    typer.Option(
+        "--from", metavar="FILE", help="CSV with the columns ticket and reward, and metric:NAME; all or nothing."
+    ),
+]
+MetricOption = Annotated[
+    list[str] | None,
+    typer.Option("--metric", metavar="NAME=X", help="One more number to keep with the reward; it never decides."),
+    parameters.StandsFor("metrics", "name of a metric", where_given=True),
 ]
 TotalsOption = Annotated[
     str | None,
     typer.Option("--totals", metavar="FILE", help="A whole batch: CSV with the columns batch, arm, count and total."),
 ]
+
+FullTelling = tuple[str, float, dict[str, float]]  # a ticket, its reward and its metrics
+_METRIC_ALLOWED = "NAME=X with a finite number, such as revenue=12.5"
 
 
 def ask(
@@ -62,10 +72,15 @@ def tell(
     store: parameters.StoreOption = None,
     source: From = None,
     totals: TotalsOption = None,
+    metric: MetricOption = None,
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
 ) -> int:
     """Tell rewards, or a batch's totals. The same again changes nothing; another value is a conflict."""
+    if metric and (source is not None or totals is not None):
+        raise InvalidArgument(
+            "metric", metric[0], "none with --from, whose file may have columns metric:NAME, or --totals"
+        )
     if totals is not None:
         if ticket is not None or source is not None:
             raise InvalidArgument("totals", totals, "none with a ticket or --from")
@@ -74,11 +89,11 @@ def tell(
             answers = [experiment.tell_totals(batch, sums)]
             ended = _ended(experiment)
     else:
-        pairs = _rewards(ticket, reward, source)
+        tellings = _rewards(ticket, reward, metric or [], source)
         with parameters.opened(store, name) as experiment, spinner("telling", quiet):
             if source is not None:
-                _check_range(pairs, experiment.registration.rewards)
-            answers = experiment.tell_many(pairs)
+                _check_range(tellings, experiment.registration.rewards)
+            answers = experiment.tell_many(tellings)
             ended = _ended(experiment)
     counts: TellingContent = {
         "recorded": answers.count("recorded"),
@@ -98,7 +113,7 @@ def _ended(experiment: Experiment) -> str:
     return "" if winner is None else f"; the experiment has ended: the winner is {winner}"
 
 
-def _rewards(ticket: str | None, reward: str | None, source: str | None) -> list[tuple[str, float]]:
+def _rewards(ticket: str | None, reward: str | None, metric: list[str], source: str | None) -> list[FullTelling]:
     if source is not None:
         if ticket is not None:
             raise InvalidArgument("from", source, "none with a ticket")
@@ -106,24 +121,67 @@ def _rewards(ticket: str | None, reward: str | None, source: str | None) -> list
     if ticket is None or reward is None:
         missing = "ticket" if ticket is None else "reward"
         raise InvalidArgument(missing, "nothing", "a ticket and its reward, --from FILE or --totals FILE")
-    return [(ticket, real(reward, "reward", "a number"))]
+    return [(ticket, real(reward, "reward", "a number"), _metrics(metric))]
 
 
-def _check_range(pairs: list[tuple[str, float]], ends: RewardRange) -> None:
+def _metrics(words: list[str]) -> dict[str, float]:
+    """Read metrics as they are typed, NAME=X, each once."""
+    from banditto.live.metrics import metric_name, metric_value
+
+    found: dict[str, float] = {}
+    for word in words:
+        name, equals, text = word.rpartition("=")
+        if not equals:
+            raise InvalidArgument("metric", word, _METRIC_ALLOWED)
+        if metric_name(name) in found:
+            raise InvalidArgument("metric", f"{name} more than once", "each metric once")
+        try:
+            number = real(text, "metric")
+        except InvalidArgument:
+            raise InvalidArgument("metric", word, _METRIC_ALLOWED) from None
+        found[name] = metric_value(number, f"metric {name}")
+    return found
+
+
+def _check_range(tellings: list[FullTelling], ends: RewardRange) -> None:
     """Refuse a reward out of range, and name its ticket: a file may have thousands."""
-    for ticket, reward in pairs:
+    for ticket, reward, _ in tellings:
         try:
             ends.checked(reward)
         except InvalidArgument as error:
             raise InvalidArgument(f"reward of {shown(ticket)}", reward, error.allowed) from None
 
 
-def read_rewards(path: Path) -> list[tuple[str, float]]:
-    """Read a file with the columns `ticket` and `reward`; others are left alone. A pair comes back for each row."""
+def read_rewards(path: Path) -> list[FullTelling]:
+    """Read a file with the columns `ticket` and `reward`, and `metric:NAME` for metrics; others are left alone.
+
+    A ticket, its reward and its metrics come back for each row; an empty cell is no value.
+    """
+    from banditto.live.metrics import METRIC_PREFIX
+
     return [
-        (row["ticket"], real(row["reward"], f"reward in {place}", "a number"))
-        for place, row in _rows(path, "from", ("ticket", "reward"))
+        (row["ticket"], real(row["reward"], f"reward in {place}", "a number"), _metrics_of(row, place))
+        for place, row in _rows(path, "from", ("ticket", "reward"), METRIC_PREFIX)
     ]
+
+
+def _metrics_of(row: dict[str, str], place: str) -> dict[str, float]:
+    """Read the cells of a row whose columns are metrics."""
+    from banditto.live.metrics import METRIC_PREFIX, metric_name, metric_value
+
+    found: dict[str, float] = {}
+    for column, text in row.items():
+        if not column.startswith(METRIC_PREFIX):
+            continue
+        try:
+            name = metric_name(column.removeprefix(METRIC_PREFIX))
+        except InvalidArgument as error:
+            raise InvalidArgument(
+                "from", f"the column {column}", f"{METRIC_PREFIX}NAME, NAME {error.allowed}"
+            ) from None
+        if text:
+            found[name] = metric_value(real(text, f"{column} in {place}"), f"{column} in {place}")
+    return found
 
 
 def read_totals(path: Path) -> tuple[int, dict[str, tuple[int, float]]]:
@@ -141,8 +199,11 @@ def read_totals(path: Path) -> tuple[int, dict[str, tuple[int, float]]]:
     return batches.pop(), totals
 
 
-def _rows(path: Path, option: str, columns: tuple[str, ...]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Read a CSV file: where each row stands, for messages, and the columns that were asked for."""
+def _rows(path: Path, option: str, columns: tuple[str, ...], prefix: str = "") -> Iterator[tuple[str, dict[str, str]]]:
+    """Read a CSV file: where each row stands, for messages, and the columns that were asked for.
+
+    With a prefix, columns that begin with it come, too; each row must have a cell for each of them.
+    """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file, strict=True)
@@ -154,11 +215,15 @@ def _rows(path: Path, option: str, columns: tuple[str, ...]) -> Iterator[tuple[s
     allowed = f"the columns {', '.join(columns[:-1])} and {columns[-1]}"
     if any(names.count(name) != 1 for name in columns):  # of two with one name, nobody knows which is meant
         raise InvalidArgument(option, place, f"{allowed}, once each, named in the first line")
+    more = [name for name in names if prefix and name.startswith(prefix)]
+    for name in more:
+        if names.count(name) != 1:
+            raise InvalidArgument(option, f"{name} more than once in {place}", "each column once")
     for place, cells in lines[1:]:
         # 1-1,0,5 is half a reward where decimals have commas, and must not be taken for none
-        if any(cell.strip() for cell in cells[len(names) :]):
+        if any(cell.strip() for cell in cells[len(names) :]) or (more and len(cells) < len(names)):
             raise InvalidArgument(option, f"{len(cells)} cells in {place}", f"{len(names)}, one for each column")
         row = dict(zip(names, cells, strict=False))
         if any(name not in row for name in columns):
             raise InvalidArgument(option, place, allowed)
-        yield place, {name: row[name].strip() for name in columns}
+        yield place, {name: row[name].strip() for name in (*columns, *more)}

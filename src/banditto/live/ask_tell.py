@@ -14,7 +14,8 @@ from banditto.core.exact import integer
 from banditto.live.answers import Answer, Assignment, Changed, Told
 from banditto.live.event_log import Kind, Row
 from banditto.live.fold import Course, Slot, Standing, Ticket, sum_text
-from banditto.live.registration import Registration, plain
+from banditto.live.metrics import MOST_METRICS, Metrics, by_name, checked_metrics, conflict_of
+from banditto.live.registration import Registration, RewardRange, plain
 from banditto.live.sql import Writing
 
 Totals = Mapping[int, tuple[int, float]] | Mapping[str, tuple[int, float]] | Mapping[int | str, tuple[int, float]]
@@ -25,6 +26,7 @@ _TELLING: dict[str, tuple[Told, str | None]] = {
     "told": ("repeated", None),
     "late": ("excluded", None),
 }
+Telling = tuple[str, float] | tuple[str, float, Metrics | None]  # a ticket's id, its reward and its metrics
 _TOTALS_ALLOWED = "a count and a total for each arm that was planned"
 
 
@@ -67,26 +69,30 @@ class Transaction:
 
     # -- telling -------------------------------------------------------------------------------------------------------
 
-    def tell(self, pairs: Sequence[tuple[str, float]]) -> list[Told]:
-        """Record rewards of tickets, all or none; what became of each comes back."""
-        tickets = [ticket_of(text) for text, _ in pairs]
+    def tell(self, tellings: Sequence[tuple[str, float, Metrics]]) -> list[Told]:
+        """Record rewards of tickets with their metrics, all or none; what became of each comes back."""
+        tickets = [ticket_of(text) for text, _, _ in tellings]
         rows = self._rows.tickets(self._id, tickets)
         seen: dict[Ticket, tuple[str, float | None]] = {k: (row["status"], row["reward"]) for k, row in rows.items()}
+        known = self._known_metrics(tickets, tellings, seen)
         answers: list[Told] = []
-        new: dict[str, list[tuple[Ticket, float]]] = {"late": [], "told": []}
-        for ticket, (text, reward) in zip(tickets, pairs, strict=True):
+        new: dict[str, list[tuple[Ticket, float, Metrics]]] = {"late": [], "told": []}
+        for ticket, (text, reward, metrics) in zip(tickets, tellings, strict=True):
             if ticket not in seen:
                 raise InvalidArgument("ticket", text, "a ticket of this experiment")
             status, before = seen[ticket]
             answer, after = _TELLING[status]
             if after is not None:
-                new[after].append((ticket, reward))
-                seen[ticket] = (after, reward)
+                new[after].append((ticket, reward, metrics))
+                seen[ticket], known[ticket] = (after, reward), metrics
             elif before != reward:
                 other = f"ticket {text} has the reward {before!r} and was told {reward!r}"
                 raise ConflictError(f"{other}; a reward that was wrong can be corrected")
+            elif other_metrics := conflict_of(known.get(ticket, {}), metrics):
+                raise ConflictError(f"ticket {text} {other_metrics}; metrics come with the reward and stay as they are")
             answers.append(answer)
-        for ticket, reward in new["told"]:
+        self._check_names({name for told in new.values() for _, _, metrics in told for name in metrics})
+        for ticket, reward, _ in new["told"]:
             self.standing.tell(ticket, reward)
         self._record("late", "late", new["late"])
         self._record("tell", "told", new["told"])
@@ -95,11 +101,36 @@ class Transaction:
             self._save()
         return answers
 
-    def _record(self, kind: Kind, status: str, rewards: Sequence[tuple[Ticket, float]]) -> None:
-        """Add an event with these rewards, if there are any, and give their tickets another status."""
-        if rewards:
-            self._append(kind, {"rewards": [[*ticket, reward] for ticket, reward in rewards]})
-            self._rows.update(self._id, [(ticket, status, reward) for ticket, reward in rewards])
+    def _known_metrics(
+        self,
+        tickets: Sequence[Ticket],
+        tellings: Sequence[tuple[str, float, Metrics]],
+        seen: Mapping[Ticket, tuple[str, float | None]],
+    ) -> dict[Ticket, Metrics]:
+        """Look up the metrics of tickets that have a reward, where somebody tells metrics again."""
+        both = zip(tickets, tellings, strict=True)
+        again = [ticket for ticket, telling in both if telling[2] and seen.get(ticket, ("", None))[1] is not None]
+        return dict(self._rows.metrics(self._id, again)) if again else {}
+
+    def _check_names(self, names: set[str]) -> None:
+        """Refuse metrics that would give the experiment too many names."""
+        if not names:
+            return
+        before = self._rows.metric_names(self._id)
+        beyond = sorted(names.difference(before))[MOST_METRICS - len(before) :]
+        if beyond:
+            allowed = f"at most {MOST_METRICS} names in an experiment, which has {len(before)}"
+            raise InvalidArgument("metrics", beyond[0], allowed)
+
+    def _record(self, kind: Kind, status: str, told: Sequence[tuple[Ticket, float, Metrics]]) -> None:
+        """Add an event with these rewards and metrics, if there are any, and give their tickets another status."""
+        if told:
+            content: dict[str, Any] = {"rewards": [[*ticket, reward] for ticket, reward, _ in told]}
+            if metrics := by_name((ticket, metrics) for ticket, _, metrics in told):
+                content["metrics"] = metrics
+            self._append(kind, content)
+            self._rows.update(self._id, [(ticket, status, reward) for ticket, reward, _ in told])
+            self._rows.add_metrics(self._id, [(ticket, metrics) for ticket, _, metrics in told])
 
     def tell_totals(self, batch: int, totals: Totals) -> Told:
         """Record a whole batch at once; whether it was new comes back."""
@@ -216,6 +247,16 @@ def ticket_of(text: str) -> Ticket:
     if ticket is None:
         raise InvalidArgument("ticket", text, "a ticket of this experiment, such as 1-1")
     return ticket
+
+
+def checked_telling(telling: Telling, ends: RewardRange) -> tuple[str, float, Metrics]:
+    """Check a reward and its metrics, whatever the ticket is; all three come back."""
+    try:
+        ticket, reward, *more = telling
+        (metrics,) = more or [None]
+    except (TypeError, ValueError):
+        raise InvalidArgument("rewards", telling, "a ticket's id, its reward and, if there are any, metrics") from None
+    return ticket, ends.checked(reward), checked_metrics(metrics)
 
 
 def slots_of(content: Mapping[str, Any]) -> list[Slot]:

@@ -1,4 +1,4 @@
-"""What people write: names of experiments, reasons, ages of tickets."""
+"""What people write: names of experiments and metrics, reasons, ages of tickets."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ LONGEST_NAME = 100
 LONGEST_TEXT = 2000
 
 
-def checked_name(name: object) -> str:
-    """Check the name of an experiment, which comes back: it stands in URLs after # and in file names."""
+def checked_name(name: object, argument: str = "name") -> str:
+    """Check the name of an experiment, which comes back: it stands in URLs after # and in file names.
+
+    Names of metrics, which stand in the first lines of tables, are of the same kind.
+    """
     allowed = f"1 to {LONGEST_NAME} letters, digits, hyphens, dots and underscores, not - or . first"
     if not isinstance(name, str) or not 1 <= len(name) <= LONGEST_NAME:
-        raise InvalidArgument("name", name, allowed)
+        raise InvalidArgument(argument, name, allowed)
     if name[0] in "-." or not all(letter.isascii() and (letter.isalnum() or letter in "-._") for letter in name):
-        raise InvalidArgument("name", name, allowed)
+        raise InvalidArgument(argument, name, allowed)
     return name
 
 

@@ -6,7 +6,8 @@ changed.
 
 `folded` applies a log to its protocol alone, event by event, up to the first that does not follow. Checked: the hash
 chain and its head; that tickets are those that the protocol hands out, in order; that each reward is for a ticket that
-waits for one; and that decisions are the policy's on exactly these rewards.
+waits for one; that metrics are of rewards in the same event; and that decisions are the policy's on exactly these
+rewards.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any, Literal, NamedTuple
 from banditto.core.digest import canonical_json, sha256_of
 from banditto.core.errors import BandittoError, LogError
 from banditto.live.fold import Course, Standing, Ticket, exact_sum
+from banditto.live.metrics import MOST_METRICS, metrics_of
 from banditto.live.registration import Registration
 
 Kind = Literal["init", "software", "ask", "tell", "late", "correct", "missing", "totals", "decide", "stop"]
@@ -37,7 +39,9 @@ _KEYS = {
     "decide": {"batch", "counts", "sums", "totals", "next"},
     "stop": {"reason"},
 }
-_MORE = {"decide": {"winner"}}  # where a policy at the level of winners has named one
+# Keys that an event need not have: a winner, where a policy at that level has named one; and metrics, where some were
+# told.
+_MORE = {"decide": {"winner"}, "tell": {"metrics"}, "late": {"metrics"}}
 
 
 class Event(NamedTuple):
@@ -82,13 +86,15 @@ class Decision:
 
 
 class FoldedLog:
-    """Folds a log again, with all that `verify` must remember: every ticket and its reward, requests, decisions."""
+    """Folds a log again, with all that `verify` must remember: tickets, rewards, metrics, requests, decisions."""
 
     def __init__(self, registration: Registration) -> None:
         self.registration = registration
         self._course = Course(registration)
         self.standing = Standing.start(self._course.start())
         self.tickets: dict[Ticket, tuple[str, int, float | None, str]] = {}  # status, arm, reward, issued
+        self.metrics: dict[tuple[Ticket, str], float] = {}  # by ticket and name
+        self._metric_names: set[str] = set()
         self.requests: dict[str, int] = {}
         self.versions: dict[str, str] = {}  # of the software that wrote last
         self.decisions: list[Decision] = []
@@ -132,10 +138,12 @@ class FoldedLog:
             ticket = self._of(place, "open")
             self.standing.tell(ticket, self._checked(reward), self.tickets[ticket][1])
             self._set(ticket, "told", reward)
+        self._keep_metrics(content)
 
     def _late(self, event: Event, content: Mapping[str, Any]) -> None:
         for *place, reward in content["rewards"]:
             self._set(self._of(place, "missing"), "late", self._checked(reward))
+        self._keep_metrics(content)
 
     def _correct(self, event: Event, content: Mapping[str, Any]) -> None:
         ticket = self._of(content["ticket"], "told")
@@ -178,6 +186,15 @@ class FoldedLog:
         if self.standing.status != "running":
             raise LogError("a stop after the end")
         self.standing.status = "stopped"
+
+    def _keep_metrics(self, content: Mapping[str, Any]) -> None:
+        """Remember the metrics of an event, if there are any; a ticket has its rewards once, and so its metrics."""
+        if "metrics" not in content:
+            return
+        self.metrics |= metrics_of(content)
+        self._metric_names |= set(content["metrics"])
+        if len(self._metric_names) > MOST_METRICS:
+            raise LogError(f"more than {MOST_METRICS} names of metrics")
 
     def _of(self, place: list[int], status: str) -> Ticket:
         """Find a ticket that must have this status."""

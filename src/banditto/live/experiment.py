@@ -22,10 +22,11 @@ from banditto.core.exact import integer
 from banditto.core.protocol import Protocol
 from banditto.engine.observations import Observations
 from banditto.live.answers import Answer, Changed, ExperimentStatus, Pending, Told
-from banditto.live.ask_tell import Totals, Transaction
+from banditto.live.ask_tell import Telling, Totals, Transaction, checked_telling
 from banditto.live.checked_words import LONGEST_TEXT, checked_name, checked_text, moment_before
 from banditto.live.event_log import Row
 from banditto.live.fold import Course, Stage, Standing, Ticket
+from banditto.live.metrics import Metrics
 from banditto.live.observing import observe
 from banditto.live.promises import contradictions, promised_rate
 from banditto.live.registration import Registration, registered
@@ -173,31 +174,33 @@ class Experiment(AbstractContextManager["Experiment"]):
         request = uuid.uuid4().hex if request_id is None else checked_text(request_id, "request_id", 200)
         return self._write(lambda transaction: transaction.ask(n, request))
 
-    def tell(self, ticket: str, reward: float) -> Told:
+    def tell(self, ticket: str, reward: float, metrics: Metrics | None = None) -> Told:
         """Record a ticket's reward; "recorded", "repeated" or "excluded" (its slot was handed out again) comes back.
 
         Args:
             ticket: the id of the ticket.
             reward: a number in the declared range. The same value again changes nothing, another one is a conflict.
+            metrics: more numbers to keep, by their names, such as {"revenue": 12.5}. They never decide. The same again,
+                or none, changes nothing; others are a conflict.
 
         Raises:
-            InvalidArgument: there is no such ticket, or the reward is outside the range.
-            ConflictError: the ticket has another reward already.
+            InvalidArgument: there is no such ticket, the reward is outside the range, or a metric is no finite number.
+            ConflictError: the ticket has another reward already, or other metrics.
         """
-        return self.tell_many([(ticket, reward)])[0]
+        return self.tell_many([(ticket, reward, metrics)])[0]
 
-    def tell_many(self, rewards: Iterable[tuple[str, float]]) -> list[Told]:
+    def tell_many(self, rewards: Iterable[Telling]) -> list[Told]:
         """Record several rewards, all of them or none; what became of each comes back.
 
         Args:
-            rewards: pairs of a ticket's id and its reward.
+            rewards: a ticket's id and its reward, as a pair; or three of them, with metrics as `tell` takes them.
 
         Raises:
-            InvalidArgument: there is no such ticket, or a reward is outside the range; nothing is recorded.
-            ConflictError: a ticket has another reward already; nothing is recorded.
+            InvalidArgument: there is no such ticket, or a reward or a metric is not allowed; nothing is recorded.
+            ConflictError: a ticket has another reward already, or other metrics; nothing is recorded.
         """
-        pairs = [(ticket, self.registration.rewards.checked(reward)) for ticket, reward in rewards]
-        return self._write(lambda transaction: transaction.tell(pairs)) if pairs else []
+        tellings = [checked_telling(telling, self.registration.rewards) for telling in rewards]
+        return self._write(lambda transaction: transaction.tell(tellings)) if tellings else []
 
     def tell_totals(self, batch: int, totals: Totals) -> Told:
         """Record a whole batch at once, for teams that add up elsewhere; "recorded" or "repeated" comes back.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from banditto.core.json_types import Digest, Natural
 from banditto.engine.blocks import Progress
 from banditto.live.event_log import Event, Row
 from banditto.live.fold import Ticket, exact_sum
+from banditto.live.metrics import METRIC_PREFIX
 from banditto.live.sql import Reading
 from banditto.live.store import Store
 from banditto.live.verify import Verification, verified
@@ -76,13 +77,15 @@ def export(log: VerifiedLog, kind: str) -> bytes:
     if kind == "json":
         return _json(log.row, log.events)
     lines = list(_lines(log.row, log.events))
-    return _csv(lines) if kind == "csv" else _parquet(lines)
+    columns = (*COLUMNS, *sorted({name for line in lines for name in line}.difference(COLUMNS)))
+    return _csv(lines, columns) if kind == "csv" else _parquet(lines, columns)
 
 
 def _lines(row: Row, events: list[Event]) -> Iterator[dict[str, Any]]:
     """Yield a line for each ticket, from the log alone, in the order in which they were handed out.
 
-    A batch that was told as totals has a line for each arm: so many pulls, and their sum as the reward.
+    A batch that was told as totals has a line for each arm: so many pulls, and their sum as the reward. A line with
+    metrics has a column more for each of them.
     """
     names = json.loads(row["registration"])["arm_names"]
     same = {"experiment": row["name"], "digest": row["digest"], "head": row["head"]}
@@ -109,6 +112,9 @@ def _lines(row: Row, events: list[Event]) -> Iterator[dict[str, Any]]:
             for *place, reward in content["rewards"]:
                 status = "told" if event.kind == "tell" else "late"
                 lines[Ticket(*place)] |= {"status": status, "reward": reward, "answered": event.time}
+            for name, values in content.get("metrics", {}).items():
+                for *place, value in values:
+                    lines[Ticket(*place)][f"{METRIC_PREFIX}{name}"] = value
         elif event.kind == "correct":
             lines[Ticket(*content["ticket"])] |= {"reward": content["after"], "reason": content["reason"]}
         elif event.kind == "missing":
@@ -116,12 +122,13 @@ def _lines(row: Row, events: list[Event]) -> Iterator[dict[str, Any]]:
     yield from lines.values()
 
 
-def _csv(lines: list[dict[str, Any]]) -> bytes:
+def _csv(lines: list[dict[str, Any]], columns: Sequence[str]) -> bytes:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    writer.writerow(columns)
     for line in lines:
-        writer.writerow(["" if line[name] is None else _safe(line[name]) for name in COLUMNS])
+        cells = [line.get(name) for name in columns]
+        writer.writerow(["" if cell is None else _safe(cell) for cell in cells])
     return out.getvalue().encode()
 
 
@@ -140,13 +147,14 @@ def arrow_modules() -> tuple[Any, Any]:
         raise MissingExtra("Parquet", "pyarrow", "data") from None
 
 
-def _parquet(lines: list[dict[str, Any]]) -> bytes:
+def _parquet(lines: list[dict[str, Any]], columns: Sequence[str]) -> bytes:
     arrow, parquet = arrow_modules()
     whole = {"batch", "place", "attempt", "arm", "pulls"}
     kinds = {name: arrow.int64() if name in whole else arrow.string() for name in COLUMNS} | {"reward": arrow.float64()}
-    columns = [arrow.array([line[name] for line in lines], kinds[name]) for name in COLUMNS]
+    kinds |= {name: arrow.float64() for name in columns if name.startswith(METRIC_PREFIX)}
+    arrays = [arrow.array([line.get(name) for line in lines], kinds[name]) for name in columns]
     out = io.BytesIO()
-    parquet.write_table(arrow.table(columns, names=list(COLUMNS)), out)
+    parquet.write_table(arrow.table(arrays, names=list(columns)), out)
     return out.getvalue()
 
 

@@ -1,15 +1,17 @@
 """The tables of a store, and what one transaction can look up in them and write to them: every statement is here.
 
 Events are the truth. Beside them stand, written in the same transaction, what they add up to: the number of events and
-the last hash, the progress, and the tickets, so that no step reads more than a few rows.
+the last hash, the progress, the tickets and their metrics, so that no step reads more than a few rows.
 
 Version 1 of the tables was the draft's. Version 2 finds decisions by an index: without it, a process that comes to a
-long log reads all of it.
+long log reads all of it. Version 3 has a table of metrics; who only looks at an earlier one does without it: its log
+has none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -20,8 +22,9 @@ from banditto.core.errors import ConflictError, InvalidArgument
 from banditto.engine.blocks import Progress
 from banditto.live.event_log import FIRST_HASH, Event, Kind, Row, following
 from banditto.live.fold import Slot, Ticket
+from banditto.live.metrics import Metrics, MetricSum
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 _CHUNK = 400  # rows of one statement: SQLite has a limit on what a statement may name
 
 metadata = sql.MetaData()
@@ -84,6 +87,20 @@ REQUESTS = sql.Table(
     sql.Column("event", _BIG, nullable=False),
 )
 
+METRICS = sql.Table(
+    "banditto_metric",
+    metadata,
+    sql.Column("experiment", sql.ForeignKey("banditto_experiment.id"), primary_key=True),
+    sql.Column("batch", sql.Integer, primary_key=True, autoincrement=False),
+    sql.Column("position", _BIG, primary_key=True, autoincrement=False),
+    sql.Column("attempt", sql.Integer, primary_key=True, autoincrement=False),
+    sql.Column("name", sql.Text, primary_key=True),
+    sql.Column("value", sql.Double, nullable=False),
+)
+sql.Index("banditto_metric_name", METRICS.c.experiment, METRICS.c.name)
+_PLACE = ("experiment", "batch", "position", "attempt")  # what a ticket is known by
+_TINY = 1e-150  # the square of less is 0; PostgreSQL would refuse to round it
+
 
 def make_tables(connection: sql.Connection) -> None:
     """Make the tables of an empty store."""
@@ -110,7 +127,11 @@ def _index_decisions(connection: sql.Connection) -> None:
     _DECISION_INDEX.create(connection, checkfirst=True)
 
 
-_UPGRADES: dict[int, Callable[[sql.Connection], None]] = {1: _index_decisions}
+def _add_metrics(connection: sql.Connection) -> None:
+    METRICS.create(connection, checkfirst=True)
+
+
+_UPGRADES: dict[int, Callable[[sql.Connection], None]] = {1: _index_decisions, 2: _add_metrics}
 
 
 def now() -> str:
@@ -187,18 +208,27 @@ class Reading:
 
     def tickets(self, experiment: int, wanted: Sequence[Ticket]) -> dict[Ticket, Row]:
         """Look up the rows of these tickets; those that do not exist are left out."""
-        found: dict[Ticket, Row] = {}
+        rows = self._rows_of(TICKETS, experiment, wanted)
+        return {Ticket(row["batch"], row["position"], row["attempt"]): row for row in rows}
+
+    def metrics(self, experiment: int, wanted: Sequence[Ticket]) -> dict[Ticket, dict[str, float]]:
+        """Look up the metrics of these tickets, by their names; those that have none are left out."""
+        found: dict[Ticket, dict[str, float]] = {}
+        for row in self._rows_of(METRICS, experiment, wanted):
+            found.setdefault(Ticket(row["batch"], row["position"], row["attempt"]), {})[row["name"]] = row["value"]
+        return found
+
+    def _rows_of(self, table: sql.Table, experiment: int, wanted: Sequence[Ticket]) -> Iterator[Row]:
+        """Yield a table's rows of these tickets and of other attempts at their slots."""
         for batch in {ticket.batch for ticket in wanted}:
             positions = sorted({ticket.position for ticket in wanted if ticket.batch == batch})
             for first in range(0, len(positions), _CHUNK):
-                query = sql.select(TICKETS).where(
-                    TICKETS.c.experiment == experiment,
-                    TICKETS.c.batch == batch,
-                    TICKETS.c.position.in_(positions[first : first + _CHUNK]),
+                query = sql.select(table).where(
+                    table.c.experiment == experiment,
+                    table.c.batch == batch,
+                    table.c.position.in_(positions[first : first + _CHUNK]),
                 )
-                for row in self._connection.execute(query).mappings():
-                    found[Ticket(row["batch"], row["position"], row["attempt"])] = row
-        return found
+                yield from self._connection.execute(query).mappings()
 
     def open_tickets(self, experiment: int, before: str | None, most: int) -> list[Row]:
         """List tickets without a reward, the oldest first; with `before`, those handed out before that time."""
@@ -243,7 +273,48 @@ class Reading:
 
     def all_tickets(self, experiment: int) -> Iterator[Row]:
         """Yield every ticket's row, without holding all of them."""
-        query = sql.select(TICKETS).where(TICKETS.c.experiment == experiment)
+        return self._streamed(TICKETS, experiment)
+
+    def metric_names(self, experiment: int) -> list[str]:
+        """List the names of an experiment's metrics, by one look into the index for each, however many values."""
+        name, mine = METRICS.c.name, METRICS.c.experiment == experiment
+        least = sql.func.min(name)
+        first = sql.select(least.label("name")).where(mine).cte("metric_names", recursive=True)
+        following_one = sql.select(least).where(mine, name > first.c.name).scalar_subquery()
+        names = first.union_all(sql.select(following_one).select_from(first).where(first.c.name.is_not(None)))
+        return list(self._connection.execute(sql.select(names.c.name).where(names.c.name.is_not(None))).scalars())
+
+    def metric_sums(self, experiment: int) -> list[MetricSum]:
+        """Add up metrics over tickets whose rewards count; sums by name, batch and arm come back, in this order.
+
+        The database adds, in doubles: however many values there are, no more than their sums are held here.
+        """
+        if not self._has_metrics():
+            return []
+        value, by = METRICS.c.value, (METRICS.c.name, METRICS.c.batch, TICKETS.c.arm)
+        square = sql.case((sql.func.abs(value) < _TINY, 0.0), else_=value * value)
+        sums = (sql.func.count(), sql.func.sum(value), sql.func.sum(square), sql.func.min(value), sql.func.max(value))
+        query = (
+            sql.select(*by, *sums)
+            .join_from(METRICS, TICKETS, sql.and_(*(METRICS.c[name] == TICKETS.c[name] for name in _PLACE)))
+            .where(METRICS.c.experiment == experiment, TICKETS.c.status == "told")
+            .group_by(*by)
+        )
+        keys = [field.name for field in fields(MetricSum)]
+        rows = sorted(tuple(row) for row in self._connection.execute(query))  # databases sort text in many ways
+        return [MetricSum(**dict(zip(keys, row, strict=True))) for row in rows]
+
+    def all_metrics(self, experiment: int) -> Iterator[Row]:
+        """Yield every metric's row, without holding all of them."""
+        if self._has_metrics():
+            yield from self._streamed(METRICS, experiment)
+
+    def _has_metrics(self) -> bool:
+        """Say whether there is a table of metrics: an older store that cannot be written has none."""
+        return sql.inspect(self._connection).has_table(METRICS.name)
+
+    def _streamed(self, table: sql.Table, experiment: int) -> Iterator[Row]:
+        query = sql.select(table).where(table.c.experiment == experiment)
         with self._connection.execute(query.execution_options(yield_per=2000)) as rows:  # a cursor on the server
             yield from rows.mappings()
 
@@ -267,7 +338,7 @@ class Writing(Reading):
 
     def try_writing(self) -> None:
         """Run statements that change no row, for which a server asks all the same whether this user may write."""
-        for table in (EXPERIMENTS, EVENTS, TICKETS, REQUESTS):
+        for table in (EXPERIMENTS, EVENTS, TICKETS, REQUESTS, METRICS):
             nothing = sql.select(table).where(sql.false())
             self._connection.execute(table.insert().from_select([column.name for column in table.columns], nothing))
         self._connection.execute(EXPERIMENTS.update().where(sql.false()).values(head=""))
@@ -329,3 +400,13 @@ class Writing(Reading):
             for ticket, status, reward in changes
         ]
         self._connection.execute(TICKETS.update().where(*where).values(values), rows)
+
+    def add_metrics(self, experiment: int, told: Iterable[tuple[Ticket, Metrics]]) -> None:
+        """Add the metrics that were told with the rewards of these tickets, if there are any."""
+        rows = [
+            {**ticket._asdict(), "experiment": experiment, "name": name, "value": value}
+            for ticket, metrics in told
+            for name, value in metrics.items()
+        ]
+        if rows:
+            self._connection.execute(METRICS.insert(), rows)

@@ -35,6 +35,8 @@ _PASSING_STATES = {
     *("57P01", "57P02", "57P03"),  # the server shuts down, crashed, or does not take connections yet
 }
 _PASSING_SQLITE = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+# Codes of those who may read and not write: no privilege, and a transaction or a server that is only read.
+_READING_STATES = {"42501", "25006"}
 _STORES: WeakSet[Store] = WeakSet()
 _INHERITED: list[sql.Engine] = []  # of the process that this one was forked from
 
@@ -124,23 +126,36 @@ class Store(AbstractContextManager["Store"]):
             version = version_of(looking)
         if version is None and not makes:  # it may be another program's database: who only looks leaves it alone
             raise NoStore("store", shown_url(self.url), NO_TABLES)
+        self._refuse_newer(version)
         self._ready = version == SCHEMA_VERSION
         if self._ready:
             return
+        try:
+            self._bring_up_to_date()
+        except DBAPIError as error:
+            if makes or not _may_not_write(error):
+                raise
+            return  # an auditor's copy of an older version is read as it is
+        self._ready = True
+
+    def _bring_up_to_date(self) -> None:
+        """Make or upgrade the tables, as the one who does."""
         with self._engine.connect() as plain:
             connection = plain.execution_options(banditto_writes=True)
             with connection.begin():
                 if not self._sqlite:  # two processes may come at once
                     connection.execute(sql.text("SELECT pg_advisory_xact_lock(7061726974)"))
                 version = version_of(connection)
+                self._refuse_newer(version)
                 if version is None:
                     make_tables(connection)
-                elif version > SCHEMA_VERSION:
-                    other = f"{shown_url(self.url)} has tables of version {version}"
-                    raise StoreError(f"{other}; this banditto reads {SCHEMA_VERSION}")
                 elif version < SCHEMA_VERSION:
                     upgrade(connection, version)
-        self._ready = True
+
+    def _refuse_newer(self, version: int | None) -> None:
+        if version is not None and version > SCHEMA_VERSION:
+            other = f"{shown_url(self.url)} has tables of version {version}"
+            raise StoreError(f"{other}; this banditto reads {SCHEMA_VERSION}")
 
 
 def _before_fork() -> None:
@@ -174,6 +189,12 @@ def outlook_of(error: SQLAlchemyError, engine: sql.Engine) -> str:
     if state is not None:
         return "passing" if state in _PASSING_STATES or state.startswith("08") else "final"
     return _reached(engine) if isinstance(error, OperationalError) else "final"
+
+
+def _may_not_write(error: DBAPIError) -> bool:
+    """Say by its code whether an error means that we may read and not write."""
+    code = getattr(error.orig, "sqlite_errorcode", sqlite3.SQLITE_OK)
+    return code & 0xFF == sqlite3.SQLITE_READONLY or getattr(error.orig, "sqlstate", None) in _READING_STATES
 
 
 def _reached(engine: sql.Engine) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from typing_extensions import TypedDict
 
-from banditto.core.errors import InvalidArgument, LogError
+from banditto.core.errors import InvalidArgument, LogError, shown
 from banditto.core.json_types import Natural
 from banditto.engine.blocks import Progress
 from banditto.live.event_log import Decision, FoldedLog, Row, folded
@@ -153,4 +153,15 @@ def _difference(view: Reading, row: Row, fold: FoldedLog) -> str | None:
             return f"the table of tickets has another {ticket.id} than the log"
     if seen != len(fold.tickets):
         return "the table of tickets lacks some that are in the log"
-    return None
+    return _other_metric(view, row, fold)
+
+
+def _other_metric(view: Reading, row: Row, fold: FoldedLog) -> str | None:
+    """Compare the table of metrics with the fold, as `_difference` does."""
+    seen = 0
+    for line in view.all_metrics(row["id"]):
+        seen += 1
+        ticket, name = Ticket(line["batch"], line["position"], line["attempt"]), line["name"]
+        if fold.metrics.get((ticket, name)) != line["value"]:
+            return f"the table of metrics has another {shown(name)} of ticket {ticket.id} than the log"
+    return None if seen == len(fold.metrics) else "the table of metrics lacks some that are in the log"
