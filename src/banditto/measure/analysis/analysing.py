@@ -110,6 +110,9 @@ class _Planned:
             raise ContractError(f"{seen.policy.name} played more batches than it describes")
         # an arm's last stage: it was played in all batches up to there
         self._last = [self._stage_of(arm, tests) for arm in range(self._arms)]
+        if self._fresh is not None and seen.winner is not None:
+            before = self._stages[self._last[seen.winner]].pulls
+            self._fresh = self._fresh if self._fresh.pulls >= before else None  # what there is more of says more
         self._sums = [
             [added(tests[: stage.batch + 1], arm) for arm in range(self._arms)] for stage in self._stages
         ]  # (stage, arm); of arms that were dropped before, fewer pulls than the stage's, and never used
@@ -186,7 +189,7 @@ class _Planned:
         number = min(self._last[best], self._last[arm])
         stage, critical = self._stages[number], self._critical(number)
         other = self._limits(number, arm)
-        if self._fresh is not None and best == seen.winner and self._fresh.pulls >= stage.pulls:
+        if self._fresh is not None and best == seen.winner:
             one: Limits = self._kind.limits(self._fresh)
             weight = stage.fresh_weight
             together = Together(

@@ -56,10 +56,12 @@ def stages_of(policy: Policy[Any], horizon: int) -> tuple[Stage, ...]:
             kept.append((number, pulls))
     kept.reverse()
     goes_on = own_level(policy) == "sequence"
-    whole = math.fsum(math.sqrt(pulls) for _, pulls in kept)
+    # who names a gap aims at the last stages; a ladder may end anywhere
+    named = getattr(policy, "gap", None) is not None
+    weights = [math.sqrt(pulls) if named else 1.0 for _, pulls in kept]
     return tuple(
-        Stage(number, pulls, max(0, horizon - policy.arms * pulls) if goes_on else 0, math.sqrt(pulls) / whole)
-        for number, pulls in kept
+        Stage(number, pulls, max(0, horizon - policy.arms * pulls) if goes_on else 0, weight / math.fsum(weights))
+        for (number, pulls), weight in zip(kept, weights, strict=True)
     )
 
 
