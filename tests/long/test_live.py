@@ -22,7 +22,7 @@ from banditto.testing.statistics import assert_rate_at_most, detectable_rate
 from tests.live.crowds import Acknowledged, check, start
 from tests.live.servers import KINDS, PostgresServer, new_store
 from tests.live.test_concurrency import crowd
-from tests.live.workers import NAME
+from tests.live.workers import NAME, measured
 from tests.live.worlds import hashed_reward, place, registration_of, small_policy
 
 pytestmark = pytest.mark.long
@@ -75,7 +75,8 @@ def killed_commands(url: str, folder: Path, seen: Acknowledged) -> None:
         with Experiment.open(url, NAME) as experiment:
             ticket = new_ticket(experiment, f"for the command {number}")
         seen.arms[ticket.id] = ticket.arm
-        words = [ticket.id, repr(hashed_reward(*place(ticket.id)))]
+        reward = hashed_reward(*place(ticket.id))
+        words = [ticket.id, repr(reward), *(f"--metric={name}={value!r}" for name, value in measured(reward).items())]
         verb = ["ask", NAME, "--request-id", f"command {number}"] if number % 2 else ["tell", NAME, *words]
         out = folder / "out.txt"
         with out.open("wb") as file:
