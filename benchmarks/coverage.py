@@ -133,7 +133,7 @@ def holds(found: Analysis, means: Sequence[float]) -> bool:
     return arms
 
 
-# -- which executions may fail: the others lie inside the region that the intervals are projections of ------------------
+# -- which executions may fail: the others lie inside the region that the intervals are projections of -----------------
 
 
 def suspects(policy: Any, environment: Environment, played: Played) -> BoolArray:
@@ -145,18 +145,19 @@ def suspects(policy: Any, environment: Environment, played: Played) -> BoolArray
     level, error = own_level(policy), 1.0 - CONFIDENCE
     planned = stages.stages_of(policy, policy.horizon)
     counts, sums = np.cumsum(played.pulls, axis=0), np.cumsum(played.totals, axis=0)  # (batch, R, K)
-    always = np.cumprod(np.asarray(played.pulls) > 0, axis=0).sum(axis=0)  # (R, K): batches in which it was played
-    last = np.full((runs, arms), -1)
-    low, high = np.zeros((runs, arms)), np.zeros((runs, arms))  # places of the truth, at each arm's last stage
+    always = np.cumprod(np.asarray(played.pulls) > 0, axis=0).astype(
+        np.bool_
+    )  # whether it was played in all until then
+    last, common = np.full((runs, arms), -1), np.full((runs, arms), -1)  # stages; common with the winner
     places = []
+    winners = (np.arange(runs), played.winners)
     for number, stage in enumerate(planned):
-        if stage.batch >= len(counts):
-            places.append((low * 0, high * 0))
-            continue
-        up, down = _places(environment, counts[stage.batch], sums[stage.batch], means)
-        places.append((up, down))
-        here = always > stage.batch
-        last = np.where(here, number, last)
+        here = (counts == stage.pulls) & always
+        came = here.any(axis=0)
+        last = np.where(came, number, last)
+        common = np.where(came & came[winners][:, np.newaxis], number, common)
+        total = np.where(here, sums, 0.0).sum(axis=0)
+        places.append(_places(environment, np.full((runs, arms), stage.pulls), total, means))
     found = np.zeros(runs, dtype=np.bool_)
     rows = np.arange(runs)
     fresh_up, fresh_down = (np.zeros(runs), np.zeros(runs))
@@ -171,13 +172,12 @@ def suspects(policy: Any, environment: Environment, played: Played) -> BoolArray
         found |= np.any((np.maximum(up, down) > critical.mean) & at_last, axis=1)
         weight = stage.fresh_weight
         rest = math.sqrt(1.0 - weight * weight)
-        common = np.minimum(last, last[rows, played.winners][:, np.newaxis]) == number
         own_up, own_down = up[rows, played.winners][:, np.newaxis], down[rows, played.winners][:, np.newaxis]
         pair = np.maximum(own_up + down, own_down + up) * math.sqrt(0.5) > critical.pair
         after = np.maximum(
             weight * fresh_up[:, np.newaxis] + rest * down, weight * fresh_down[:, np.newaxis] + rest * up
         )
-        found |= np.any((pair | (after > critical.after_commit)) & common, axis=1)
+        found |= np.any((pair | (after > critical.after_commit)) & (common == number), axis=1)
     return found
 
 
@@ -277,7 +277,7 @@ def cells() -> list[Cell]:
     ]
 
 
-# -- rewards between 0 and 1, and policies that choose round by round ---------------------------------------------------
+# -- rewards between 0 and 1, and policies that choose round by round --------------------------------------------------
 
 
 def count_bounded_failures(
@@ -375,18 +375,13 @@ def count_ordinary_failures(only_last: bool) -> Count:
     return count
 
 
-def forgotten_looks(policy: Any, horizon: int) -> tuple[stages.Stage, ...]:
-    """Stages that all spend the whole error: pooled means, as if their number had been fixed."""
-    return tuple(stage._replace(share=1.0) for stage in _STAGES(policy, horizon))
-
-
 def forgotten_multiplicity(stage: stages.Stage, arms: int, error: float, level: str, coupled: bool) -> stages.Critical:
     """Critical values as if there were one arm and one difference."""
     place = critical_values.one_sided(error * stage.share / 2.0)
     return stages.Critical(place, place, place)
 
 
-_STAGES, _CRITICAL = stages.stages_of, stages.critical_at
+_CRITICAL = stages.critical_at
 
 
 # -- what is printed ---------------------------------------------------------------------------------------------------
@@ -450,26 +445,21 @@ def measured_faults(quick: bool) -> None:
     ladder = bd.CertifiedElimination(arms=2, horizon=10**6, rho=0.3, rewards="gaussian")
     _fault("means of all pulls until it stopped", early, count_ordinary_failures(False), quick)
     _fault("the batch that decided", Cell("a ladder", ladder, 0.1, 0.5, gaussian), count_ordinary_failures(True), quick)
-    stages.stages_of = forgotten_looks
-    try:
-        _fault("looks that were forgotten", early, count_failures, quick)
-    finally:
-        stages.stages_of = _STAGES
     stages.critical_at = forgotten_multiplicity
     try:
         _fault("multiplicity that was forgotten", Cell("5 arms", many, 0.1, 0.5, gaussian), count_failures, quick)
     finally:
         stages.critical_at = _CRITICAL
     some = 200 if quick else 4096
-    for means in ((0.5, 0.5), (0.5, 0.45)):
-        pulls, sums = final_sums(bd.Thompson(), bd.Bernoulli(list(means)), 10_000, some)
+    for pays in ((0.5, 0.5), (0.5, 0.45)):
+        pulls, sums = final_sums(bd.Thompson(), bd.Bernoulli(list(pays)), 10_000, some)
         share = sums / np.maximum(pulls, 1)
-        off = np.abs(share - np.asarray(means)) > 1.96 * np.sqrt(share * (1 - share) / np.maximum(pulls, 1))
+        off = np.abs(share - np.asarray(pays)) > 1.96 * np.sqrt(share * (1 - share) / np.maximum(pulls, 1))
         fewer = off[np.arange(some), np.argmin(pulls, axis=1)]
         low, high = clopper_pearson(int((~fewer).sum()), some, 0.999)
         figure = f"{1 - fewer.mean():.3f} ({low:.3f}-{high:.3f})"
         line(
-            f"(w) thompson at {means}, ordinary 95% interval of the arm pulled less",
+            f"(w) thompson at {pays}, ordinary 95% interval of the arm pulled less",
             figure,
             "< 0.95: it fails",
             high < 0.95,
@@ -528,16 +518,21 @@ def measured_widths(quick: bool) -> None:
     runs = 20 if quick else 300
     one = bd.ExploreThenCommit(arms=4, horizon=10**5, rho=0.1, gap=0.1)
     one = replace(one, horizon=4 * one.pulls + 1)  # one batch, and next to nothing after it
-    rows = [
+    cut = bd.OneCut(arms=2, horizon=10**6, rho=0.1, gap=0.05)
+    four = bd.OneCut(arms=4, horizon=10**6, rho=0.1, gap=0.05)
+    ladder = bd.CertifiedElimination(arms=3, horizon=10**7, rho=0.1)
+    early = bd.EarlyCut(arms=2, horizon=10**6, rho=0.1, gap=0.05)
+    pages = bd.EarlyCut(arms=4, horizon=10**6, rho=0.3, gap=0.01, rate_at_most=0.06)
+    rows: list[tuple[str, Any, list[float], float]] = [
         ("one batch, 4 arms", one, [0.6, 0.5, 0.5, 0.5], 1.15),
-        ("one-cut, after a commit, 2 arms", bd.OneCut(arms=2, horizon=10**6, rho=0.1, gap=0.05), [0.55, 0.5], 1.15),
-        ("one-cut, after a commit, 4 arms", bd.OneCut(arms=4, horizon=10**6, rho=0.1, gap=0.05), [0.55, 0.5, 0.5, 0.5], 1.15),
-        ("certified-elimination, after a commit, 3 arms", bd.CertifiedElimination(arms=3, horizon=10**7, rho=0.1), [0.6, 0.5, 0.5], 1.15),
-        ("early-cut, 2 arms, the gap", bd.EarlyCut(arms=2, horizon=10**6, rho=0.1, gap=0.05), [0.55, 0.5], 1.6),
-        ("early-cut, 2 arms, twice the gap", bd.EarlyCut(arms=2, horizon=10**6, rho=0.1, gap=0.05), [0.6, 0.5], 1.6),
-        ("early-cut, 2 arms, a tie", bd.EarlyCut(arms=2, horizon=10**6, rho=0.1, gap=0.05), [0.5, 0.5], 1.6),
-        ("early-cut, 4 arms, 5% and 6%", bd.EarlyCut(arms=4, horizon=10**6, rho=0.3, gap=0.01, rate_at_most=0.06), [0.06, 0.05, 0.05, 0.05], 1.6),
-    ]  # fmt: skip
+        ("one-cut, after a commit, 2 arms", cut, [0.55, 0.5], 1.15),
+        ("one-cut, after a commit, 4 arms", four, [0.55, 0.5, 0.5, 0.5], 1.15),
+        ("certified-elimination, after a commit, 3 arms", ladder, [0.6, 0.5, 0.5], 1.15),
+        ("early-cut, 2 arms, the gap", early, [0.55, 0.5], 1.6),
+        ("early-cut, 2 arms, twice the gap", early, [0.6, 0.5], 1.6),
+        ("early-cut, 2 arms, a tie", early, [0.5, 0.5], 1.6),
+        ("early-cut, 4 arms, 5% and 6%", pages, [0.06, 0.05, 0.05, 0.05], 1.6),
+    ]
     for name, policy, means, wanted in rows:
         own, apart = width_ratio(policy, bd.Bernoulli(means), runs)
         line(f"(x) {name}", f"mean {own:.3f}, differences {apart:.3f}", f"<= {wanted}", max(own, apart) <= wanted)

@@ -26,7 +26,7 @@ from banditto.measure.analysis.limits import (
     Together,
     difference,
 )
-from banditto.measure.analysis.stages import Critical
+from banditto.measure.analysis.stages import Critical, Stage
 from banditto.policies.policy import Level, Policy, own_level
 
 _PRIOR_SHARE = 50  # a normal prior counts for this part of an arm's pulls, if all arms get as many
@@ -104,37 +104,24 @@ class _Planned:
         self._arms = len(seen.names)
         self._stages = stages.stages_of(policy, seen.horizon)
         tests, self._fresh = split(seen)
-        if not tests:
+        if not tests or not self._stages:
             raise InvalidArgument("source", "no complete batch", "an experiment with a batch that is decided")
-        if not self._stages or len(tests) > self._stages[-1].batch + 1:
-            raise ContractError(f"{seen.policy.name} played more batches than it describes")
-        # an arm's last stage: it was played in all batches up to there
-        self._last = [self._stage_of(arm, tests) for arm in range(self._arms)]
+        # what each arm was paid at the stages that it came to, (arm, stage); None where it has another number of pulls
+        self._sums = [_at_stages(tests, arm, self._stages) for arm in range(self._arms)]
+        self._last = [max((k for k, sums in enumerate(row) if sums is not None), default=-1) for row in self._sums]
+        if min(self._last) < 0:
+            raise ContractError(f"{seen.policy.name} pulled an arm as often as it never plans to")
         if self._fresh is not None and seen.winner is not None:
             before = self._stages[self._last[seen.winner]].pulls
             self._fresh = self._fresh if self._fresh.pulls >= before else None  # what there is more of says more
-        self._sums = [
-            [added(tests[: stage.batch + 1], arm) for arm in range(self._arms)] for stage in self._stages
-        ]  # (stage, arm); of arms that were dropped before, fewer pulls than the stage's, and never used
-
-    def _stage_of(self, arm: int, tests: Sequence[SeenBatch]) -> int:
-        """The number of the last stage up to which an arm was always played."""
-        played = 0
-        while played < len(tests) and tests[played].counts[arm]:
-            played += 1
-        found = [number for number, stage in enumerate(self._stages) if stage.batch < played]
-        if not found:
-            raise ContractError(f"arm {self._seen.names[arm]} was never played in a whole stage")
-        return found[-1]
 
     def _critical(self, number: int) -> Critical:
         error = 1.0 - self._confidence
         return stages.critical_at(self._stages[number], self._arms, error, self._level, self._kind.coupled)
 
     def _limits(self, number: int, arm: int) -> Limits:
-        sums = self._sums[number][arm]
-        if sums.pulls != self._stages[number].pulls:
-            raise ContractError(f"{sums.pulls} pulls of an arm where {self._stages[number].pulls} were planned")
+        sums = self._sums[arm][number]
+        assert sums is not None  # who came to a later stage came to this one
         return self._kind.limits(sums)
 
     def analysis(self) -> Analysis:
@@ -163,7 +150,7 @@ class _Planned:
             return self._seen.winner
         longest = max(self._last)
         playing = [arm for arm in range(self._arms) if self._last[arm] == longest]
-        return max(playing, key=lambda arm: self._sums[longest][arm].total)
+        return max(playing, key=lambda arm: self._limits(longest, arm).mean)
 
     def _arm(self, arm: int) -> ArmEstimate:
         seen = self._seen
@@ -186,7 +173,7 @@ class _Planned:
 
     def _against(self, best: int, arm: int) -> Difference:
         seen = self._seen
-        number = min(self._last[best], self._last[arm])
+        number = max(k for k, both in enumerate(zip(self._sums[best], self._sums[arm], strict=True)) if all(both))
         stage, critical = self._stages[number], self._critical(number)
         other = self._limits(number, arm)
         if self._fresh is not None and best == seen.winner:
@@ -223,6 +210,17 @@ def split(seen: Observations) -> tuple[list[SeenBatch], Sums | None]:
         return tests, None
     fresh = added(rest, seen.winner)
     return tests, fresh if fresh.pulls else None
+
+
+def _at_stages(tests: Sequence[SeenBatch], arm: int, planned: Sequence[Stage]) -> list[Sums | None]:
+    """Add up an arm's first pulls at every stage that it came to; None for the others."""
+    ends, pulls = {}, 0
+    for number, batch in enumerate(tests, 1):
+        if not batch.counts[arm]:
+            break
+        pulls += batch.counts[arm]
+        ends[pulls] = number
+    return [added(tests[: ends[stage.pulls]], arm) if stage.pulls in ends else None for stage in planned]
 
 
 def added(batches: Sequence[SeenBatch], arm: int) -> Sums:

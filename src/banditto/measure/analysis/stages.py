@@ -8,9 +8,14 @@ experiment happened to end (docs/analyse.md, Theorem 1).
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, NamedTuple, TypeGuard
 
+import numpy as np
+
+from banditto.chance.coins import Coins
 from banditto.measure.analysis import critical_values
 from banditto.policies.policy import Acting, Policy, own_level
 
@@ -23,7 +28,6 @@ _SHARES = {"sequence": (0.55, 0.35, 0.1), "winner": (0.5, 0.5, 0.0)}
 class Stage(NamedTuple):
     """A number of pulls of each arm, and what of the allowed error is spent there."""
 
-    batch: int  # the last one that belongs to it, from 0
     pulls: int
     after: int  # pulls of one arm that would be left after a commit here
     share: float  # of the error
@@ -45,24 +49,36 @@ class Critical:
 
 def stages_of(policy: Policy[Any], horizon: int) -> tuple[Stage, ...]:
     """List the stages at which an experiment may be analysed, the first to the last; their shares add up to 1."""
-    sums: list[tuple[int, int]] = []
-    total = 0
-    for number, row in enumerate(policy.describe().to_dict()["batches"]):
-        total += int(row["pulls per arm"])
-        sums.append((number, total))
-    kept: list[tuple[int, int]] = []
-    for number, pulls in reversed(sums):
-        if not kept or pulls * _RATIO <= kept[-1][1] or number == 0:
-            kept.append((number, pulls))
+    rows = policy.describe().to_dict()["batches"]
+    counts = {*accumulate(int(row["pulls per arm"]) for row in rows), *accumulate(_undecided(policy))}
+    kept: list[int] = []
+    for pulls in sorted(counts, reverse=True):
+        if not kept or pulls * _RATIO <= kept[-1] or pulls == min(counts):
+            kept.append(pulls)
     kept.reverse()
     goes_on = own_level(policy) == "sequence"
     # who names a gap aims at the last stages; a ladder may end anywhere
     named = getattr(policy, "gap", None) is not None
-    weights = [math.sqrt(pulls) if named else 1.0 for _, pulls in kept]
+    weights = [math.sqrt(pulls) if named else 1.0 for pulls in kept]
     return tuple(
-        Stage(number, pulls, max(0, horizon - policy.arms * pulls) if goes_on else 0, weight / math.fsum(weights))
-        for (number, pulls), weight in zip(kept, weights, strict=True)
+        Stage(pulls, max(0, horizon - policy.arms * pulls) if goes_on else 0, weight / math.fsum(weights))
+        for pulls, weight in zip(kept, weights, strict=True)
     )
+
+
+def _undecided(policy: Policy[Any]) -> Iterator[int]:
+    """Yield the pulls of each arm in the batches of an execution in which all rewards are 0, until one arm is left.
+
+    It may have a last batch for a final choice, whose size is what is left then, and which stands in no list.
+    """
+    state, coins, spent = policy.init(1), Coins(0), 0
+    while (plan := policy.plan(state)) is not None:
+        pulls = np.asarray(plan)[0]
+        spent += int(pulls.sum())
+        if np.count_nonzero(pulls) < policy.arms or pulls.min() != pulls.max() or spent >= policy.horizon:
+            return
+        yield int(pulls[0])
+        state = policy.decide(state, np.zeros((1, policy.arms)), coins)
 
 
 def has_stages(policy: object) -> TypeGuard[Policy[Any]]:
