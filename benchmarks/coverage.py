@@ -35,9 +35,10 @@ from banditto.engine.observations import Observations, SeenBatch
 from banditto.engine.player import run_of
 from banditto.engine.rounds import RoundPlayer
 from banditto.measure.analysis import critical_values, stages
-from banditto.measure.analysis.analysing import analysis_of, limits_for
+from banditto.measure.analysis.analysing import analysis_of
 from banditto.measure.analysis.analysis import Analysis
 from banditto.measure.analysis.limits import Together, difference
+from banditto.measure.analysis.planned import limits_for
 from banditto.numbers.intervals import clopper_pearson, upper_limit
 from banditto.policies.policy import own_level
 from banditto.problems.environment import Environment
@@ -421,11 +422,11 @@ def measured_coverage(quick: bool) -> None:
             max(runs, 2000),
             family,
         )
-    for round_policy, means in ((bd.Thompson(), [0.5, 0.5]), (bd.UCB1(), [0.5, 0.45, 0.45])):
-        world = bd.Bernoulli(means)
+    for round_policy, pays in ((bd.Thompson(), [0.5, 0.5]), (bd.UCB1(), [0.5, 0.45, 0.45])):
+        world = bd.Bernoulli(pays)
         some = final_sums(round_policy, world, 1000, runs)
         _coverage_line(
-            f"{round_policy.name} at {means}, any time",
+            f"{round_policy.name} at {pays}, any time",
             count_any_time_failures(round_policy, world, *some),
             runs,
             family,
@@ -509,7 +510,7 @@ def width_ratio(policy: Any, environment: Environment, runs: int) -> tuple[float
 
 
 def _all(seen: Observations, arm: int) -> Any:
-    from banditto.measure.analysis.analysing import added
+    from banditto.measure.analysis.planned import added
 
     return added(seen.batches, arm)
 

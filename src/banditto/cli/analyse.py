@@ -32,6 +32,16 @@ Confidence = Annotated[
 NotBinary = Annotated[
     bool, typer.Option("--not-binary", help="Rewards may lie between the ends of their range, even if none did.")
 ]
+MetricRange = Annotated[
+    list[str] | None,
+    typer.Option("--metric-range", metavar="NAME=LO,HI", help="The smallest and the largest value of a metric."),
+    parameters.StandsFor("metric_ranges"),
+]
+Guardrails = Annotated[
+    list[str] | None,
+    typer.Option("--guardrail", metavar="NAME<=X", help="A bound that a metric's mean should keep; or NAME>=X."),
+    parameters.StandsFor("guardrails"),
+]
 Figure = Annotated[
     str | None, typer.Option("--figure", metavar="FILE", help="Draw the forest plot there: .svg or .png.")
 ]
@@ -42,6 +52,8 @@ def analyse(
     store: parameters.StoreOption = None,
     confidence: Confidence = "0.95",
     not_binary: NotBinary = False,
+    metric_range: MetricRange = None,
+    guardrail: Guardrails = None,
     figure: Figure = None,
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
@@ -56,7 +68,14 @@ def analyse(
     from banditto.live.analyse import analyse as analysed  # numerical libraries are loaded once there is work for them
 
     with progress_bar("analyse", quiet, "bytes") as progress:
-        found = analysed(address, sure, binary=False if not_binary else None, progress=progress)
+        found = analysed(
+            address,
+            sure,
+            binary=False if not_binary else None,
+            metric_ranges=_ranges(metric_range or []),
+            guardrails=guardrail,
+            progress=progress,
+        )
     if drawing is not None:
         write_file(drawing, _drawn(found, drawing.suffix), "figure")
     if as_json:
@@ -66,6 +85,19 @@ def analyse(
         sys.stdout.write(found.table().partition("\n\nwarning: ")[0] + "\n")
         print_warnings([] if quiet else list(found.warnings))
     return EXIT_OK
+
+
+def _ranges(texts: list[str]) -> dict[str, tuple[float, float]]:
+    """Read such as revenue=0,100."""
+    found: dict[str, tuple[float, float]] = {}
+    for text in texts:
+        name, _, ends = text.partition("=")
+        parts = ends.split(",")
+        if not name or len(parts) != 2 or name in found:
+            raise InvalidArgument("metric_ranges", text, "NAME=LO,HI, such as revenue=0,100, once for each metric")
+        low, high = (real(part, "metric_ranges", "NAME=LO,HI, such as revenue=0,100") for part in parts)
+        found[name] = (low, high)
+    return found
 
 
 def _address(source: str, store: str | None) -> str | Path:

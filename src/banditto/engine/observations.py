@@ -25,6 +25,15 @@ class SeenBatch(NamedTuple):
     squares: tuple[float, ...] | None
 
 
+class SeenMetric(NamedTuple):
+    """A metric that was told with rewards: for each complete batch the number, sum and squares of its values."""
+
+    name: str
+    batches: tuple[SeenBatch, ...]
+    smallest: float
+    largest: float
+
+
 class Flow(NamedTuple):
     """How tickets went, arm by arm: planned and handed out in complete batches, all that were handed out, lost."""
 
@@ -52,6 +61,7 @@ class Observations:
         decided_by: what named it; None if the policy does not tell.
         state: "running", "finished" or "stopped".
         flow: how tickets went; None where there were none.
+        metrics: what was told with rewards, in units of its own, as many batches as there are of rewards.
         warnings: what contradicts the protocol.
     """
 
@@ -67,6 +77,7 @@ class Observations:
     decided_by: DecidedBy | None
     state: State
     flow: Flow | None = None
+    metrics: tuple[SeenMetric, ...] = ()
     warnings: tuple[str, ...] = ()
 
     def own_units(self, value: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from banditto.core.errors import InvalidArgument
@@ -11,6 +12,7 @@ from banditto.engine.observations import Observations, Observed
 from banditto.measure.analysis.analysing import analysis_of, checked_confidence
 from banditto.measure.analysis.analysis import Analysis
 from banditto.measure.analysis.checks import Check, assignment_check, loss_check
+from banditto.measure.analysis.metric_analysis import MetricOptions, with_metrics
 
 _ALLOWED = "an experiment, URL#NAME, an exported log, a replay, a selection, or an execution of watch_pair"
 
@@ -20,6 +22,8 @@ def analyse(
     confidence: float = 0.95,
     *,
     binary: bool | None = None,
+    metric_ranges: Mapping[str, tuple[float, float]] | None = None,
+    guardrails: Iterable[str] | None = None,
     progress: Progress | None = None,
 ) -> Analysis:
     """Say what an experiment taught: who won and by what, each arm's mean, and by how much the winner is better.
@@ -34,6 +38,9 @@ def analyse(
         confidence: How likely all intervals hold at once, between 0.5 and 1. Default 0.95.
         binary: Whether rewards can be nothing but the two ends of their range, for which intervals are exact. Default
             None: whether all of them were.
+        metric_ranges: The smallest and the largest value that a metric can have, by its name: what its intervals need
+            to be proved. Default None: they are approximate.
+        guardrails: Bounds that metrics' means should keep, such as "latency<=300". Default None.
         progress: Called with the number of events of a log that were read, and how many there are.
 
     Raises:
@@ -47,8 +54,9 @@ def analyse(
         >>> found.winner, found.decided_by
         ('0', 'lead')
     """
-    confidence = checked_confidence(confidence)
-    return with_checks(analysis_of(observed(source, progress), confidence, binary))
+    confidence, options = checked_confidence(confidence), MetricOptions.of(metric_ranges, guardrails)
+    found = analysis_of(observed(source, progress), confidence, binary)
+    return with_metrics(with_checks(found), options)
 
 
 def observed(source: object, progress: Progress | None = None) -> Observations:

@@ -15,6 +15,7 @@ from banditto.engine.blocks import Progress
 from banditto.engine.observations import Flow, Observations
 from banditto.live.event_log import Event, FoldedLog, folded
 from banditto.live.fold import Ticket
+from banditto.live.metrics import MetricSum
 from banditto.live.observing import NO_SUMS, ArmSums, observations_of
 from banditto.live.registration import Registration, RewardRange
 
@@ -89,6 +90,7 @@ class _Adding:
         self._ends: RewardRange = registration.rewards
         arms = len(registration.arm_names)
         self.squares: dict[tuple[int, int], ArmSums] = {}
+        self.metrics: dict[tuple[str, int, int], MetricSum] = {}
         self.flow = np.zeros((3, arms), dtype=np.int64)  # slots handed out first, all tickets, lost
 
     def add(self, event: Event, fold: FoldedLog) -> None:
@@ -100,12 +102,22 @@ class _Adding:
         elif event.kind == "tell":
             for batch, position, attempt, reward in content["rewards"]:
                 self._reward(batch, fold.arm_of(Ticket(batch, position, attempt)), reward, 1)
+            for name, lines in content.get("metrics", {}).items():
+                for batch, position, attempt, value in lines:
+                    self._metric(name, batch, fold.arm_of(Ticket(batch, position, attempt)), value)
         elif event.kind == "missing":
             self.flow[2, fold.arm_of(Ticket(*content["ticket"]))] += 1
         elif event.kind == "correct":
             ticket = Ticket(*content["ticket"])
             self._reward(ticket.batch, fold.arm_of(ticket), content["before"], -1)
             self._reward(ticket.batch, fold.arm_of(ticket), content["after"], 1)
+
+    def _metric(self, name: str, batch: int, arm: int, value: float) -> None:
+        before = self.metrics.get((name, batch, arm))
+        one = MetricSum(
+            name=name, batch=batch, arm=arm, count=1, total=value, squares=value**2, smallest=value, largest=value
+        )
+        self.metrics[name, batch, arm] = one if before is None else before.plus(one)
 
     def _reward(self, batch: int, arm: int, reward: float, sign: int) -> None:
         self.squares[batch, arm] = self.squares.get((batch, arm), NO_SUMS).plus(reward, self._ends, sign)
@@ -135,4 +147,4 @@ def _observed(document: ExportedEvents) -> Observations:
                 first[running.order.arm(position)] -= 1
         handed, lost = adding.flow[1].tolist(), adding.flow[2].tolist()
         flow = Flow(tuple(due), tuple(first.tolist()), tuple(handed), tuple(lost))
-    return observations_of(registration, decisions, fold.standing, adding.squares, flow)
+    return observations_of(registration, decisions, fold.standing, adding.squares, flow, adding.metrics.values())

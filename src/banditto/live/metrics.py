@@ -7,7 +7,7 @@ without any has no such key, so that logs are what they were before there were m
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from banditto.core.errors import BandittoError, InvalidArgument, LogError
@@ -34,6 +34,17 @@ class MetricSum:
     squares: float  # the sum of the values' squares
     smallest: float
     largest: float
+
+    def plus(self, other: MetricSum) -> MetricSum:
+        """Add the values of another sum of the same metric, batch and arm."""
+        return replace(
+            self,
+            count=self.count + other.count,
+            total=self.total + other.total,
+            squares=self.squares + other.squares,
+            smallest=min(self.smallest, other.smallest),
+            largest=max(self.largest, other.largest),
+        )
 
 
 def checked_metrics(metrics: object) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,8 +10,9 @@ import numpy as np
 
 from banditto.chance.coins import Coins
 from banditto.engine.choosing import chosen_by
-from banditto.engine.observations import Flow, Observations, SeenBatch
+from banditto.engine.observations import Flow, Observations, SeenBatch, SeenMetric
 from banditto.live.fold import Standing, exact_sum
+from banditto.live.metrics import MetricSum
 from banditto.live.promises import contradictions
 from banditto.live.registration import Registration, RewardRange
 from banditto.problems.catalogue import rewards_of
@@ -42,6 +43,7 @@ def observations_of(
     standing: Standing,
     squares: Squares,
     flow: Flow | None,
+    metrics: Iterable[MetricSum] = (),
 ) -> Observations:
     """Put together what was seen: decisions as a log has them, where the experiment stands, and sums of squares."""
     policy, names = registration.policy(), registration.arm_names
@@ -78,8 +80,27 @@ def observations_of(
         decided_by=None if winner is None else chosen_by(policy, seen, Coins(registration.protocol.seed)),
         state=standing.status,
         flow=flow,
+        metrics=_metrics(list(metrics), [content["batch"] for content in decisions], len(names)),
         warnings=tuple(contradictions(registration, seen)),
     )
+
+
+def _metrics(sums: Sequence[MetricSum], complete: Sequence[int], arms: int) -> tuple[SeenMetric, ...]:
+    """Arrange the sums of metrics by complete batches; a metric without any there is left out."""
+    found = []
+    for name in sorted({line.name for line in sums}):
+        mine = {(line.batch, line.arm): line for line in sums if line.name == name and line.batch in complete}
+        if not mine:
+            continue
+        batches = []
+        for batch in complete:
+            row = [mine.get((batch, arm)) for arm in range(arms)]
+            counts = tuple(0 if one is None else one.count for one in row)
+            totals = tuple(0.0 if one is None else one.total for one in row)
+            batches.append(SeenBatch(counts, totals, tuple(0.0 if one is None else one.squares for one in row)))
+        smallest = min(line.smallest for line in mine.values())
+        found.append(SeenMetric(name, tuple(batches), smallest, max(line.largest for line in mine.values())))
+    return tuple(found)
 
 
 def _whole(low: float, high: float, text: str, count: int) -> bool:
@@ -119,4 +140,4 @@ def observe(view: Reading, registration: Registration, row: Mapping[Any, Any], s
         due = [sum(pulls[arm] for pulls in planned) for arm in range(arms)]
         assigned, handed, lost = (tuple(line) for line in counts.tolist())
         flow = Flow(tuple(due), assigned, handed, lost)
-    return observations_of(registration, decisions, standing, squares, flow)
+    return observations_of(registration, decisions, standing, squares, flow, view.metric_sums(row["id"]))

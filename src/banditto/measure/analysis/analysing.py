@@ -1,43 +1,18 @@
-"""From what was seen to estimates and intervals: which data are used, and by which limits."""
+"""From what was seen to an analysis: by numbers of pulls that were known in advance, or at any time."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
 
-import numpy as np
-
-from banditto.core.errors import ContractError, InvalidArgument
+from banditto.core.errors import InvalidArgument
 from banditto.core.exact import Real, real
-from banditto.core.rewards import Rewards
-from banditto.engine.observations import Observations, SeenBatch, check_told
+from banditto.engine.observations import Observations, check_told
 from banditto.measure.analysis import stages
-from banditto.measure.analysis.analysis import Analysis, ArmEstimate, Coverage, Difference
-from banditto.measure.analysis.limits import (
-    BernsteinLimits,
-    BetaMixture,
-    BinomialLimits,
-    ChernoffLimits,
-    Limits,
-    NormalLimits,
-    NormalMixture,
-    SubgaussianLimits,
-    Together,
-    difference,
-)
-from banditto.measure.analysis.stages import Critical, Stage
-from banditto.policies.policy import Level, Policy, own_level
-
-_PRIOR_SHARE = 50  # a normal prior counts for this part of an arm's pulls, if all arms get as many
-
-
-class Sums(NamedTuple):
-    """An arm's pulls that are used, and the sums of their rewards and of the squares."""
-
-    pulls: int
-    total: float
-    squares: float | None
+from banditto.measure.analysis.analysis import Analysis, Coverage
+from banditto.measure.analysis.any_time import AnyTime
+from banditto.measure.analysis.estimates import ArmEstimate, Difference
+from banditto.measure.analysis.planned import Planned, limits_for
+from banditto.policies.policy import own_level
 
 
 def checked_confidence(confidence: Real) -> float:
@@ -60,262 +35,32 @@ def analysis_of(seen: Observations, confidence: float = 0.95, binary: bool | Non
         binary = seen.binary
     elif binary and not seen.binary:
         raise InvalidArgument("binary", True, "False: some rewards are between the ends of their range")
-    kind = limits_for(seen.rewards, binary, all(batch.squares is not None for batch in seen.batches))
+    made: Planned | AnyTime
     if stages.has_stages(seen.policy):
-        return _Planned(seen, seen.policy, confidence, kind).analysis()
-    return _AnyTime(seen, confidence).analysis()
-
-
-class LimitKind(NamedTuple):
-    """How limits of a mean are found: the words for it, what it assumes, and the function."""
-
-    words: str
-    assumes: str
-    coupled: bool
-    limits: Callable[[Sums], Limits]
-
-
-def limits_for(rewards: Rewards, binary: bool, with_squares: bool) -> LimitKind:
-    """Choose the limits that rewards of this kind allow."""
-    sigma = rewards.sigma
-    if rewards.kind == "gaussian":
-        assumes = f"rewards are normal, with a standard deviation of at most {sigma:g}"
-        return LimitKind("normal", assumes, True, lambda sums: NormalLimits(sums.total, sums.pulls, sigma))
-    if rewards.kind == "subgaussian":
-        assumes = f"rewards are subgaussian with sigma {sigma:g}"
-        return LimitKind("subgaussian", assumes, False, lambda sums: SubgaussianLimits(sums.total, sums.pulls, sigma))
-    if binary:
-        assumes = "rewards are one of the two ends of their range, as all of them were"
-        return LimitKind("Clopper-Pearson", assumes, True, lambda sums: BinomialLimits(round(sums.total), sums.pulls))
-    assumes = "rewards are within their range"
-    if not with_squares:
-        return LimitKind("Chernoff", assumes, False, lambda sums: ChernoffLimits(sums.total, sums.pulls))
-    return LimitKind(
-        "empirical Bernstein", assumes, False, lambda sums: BernsteinLimits(sums.total, sums.squares or 0.0, sums.pulls)
+        kind = limits_for(seen.rewards, binary, all(batch.squares is not None for batch in seen.batches))
+        made = Planned(seen, seen.policy, confidence, kind)
+        coverage = Coverage(proved=True, method=kind.words, assumes=kind.assumes, design=made.design)
+    else:
+        made = AnyTime(seen, confidence)
+        method, assumes = made.method
+        coverage = Coverage(proved=True, method=method, assumes=assumes, design="any time")
+    best, arms = made.compared(), made.arms()
+    return Analysis(
+        observations=seen,
+        arms=arms,
+        differences=with_ratios(arms, made.against_all(best), seen.ends),
+        compared=best,
+        confidence=confidence,
+        level=own_level(seen.policy),
+        coverage=coverage,
     )
-
-
-class _Planned:
-    """An experiment whose numbers of pulls were known in advance: fixed numbers, and fresh pulls after a commit."""
-
-    def __init__(self, seen: Observations, policy: Policy[Any], confidence: float, kind: LimitKind) -> None:
-        self._seen, self._confidence, self._kind = seen, confidence, kind
-        self._level: Level = own_level(policy)
-        self._arms = len(seen.names)
-        self._stages = stages.stages_of(policy, seen.horizon)
-        tests, self._fresh = split(seen)
-        if not tests or not self._stages:
-            raise InvalidArgument("source", "no complete batch", "an experiment with a batch that is decided")
-        # what each arm was paid at the stages that it came to, (arm, stage); None where it has another number of pulls
-        self._sums = [_at_stages(tests, arm, self._stages) for arm in range(self._arms)]
-        self._last = [max((k for k, sums in enumerate(row) if sums is not None), default=-1) for row in self._sums]
-        if min(self._last) < 0:
-            raise ContractError(f"{seen.policy.name} pulled an arm as often as it never plans to")
-        if self._fresh is not None and seen.winner is not None:
-            before = self._stages[self._last[seen.winner]].pulls
-            self._fresh = self._fresh if self._fresh.pulls >= before else None  # what there is more of says more
-
-    def _critical(self, number: int) -> Critical:
-        error = 1.0 - self._confidence
-        return stages.critical_at(self._stages[number], self._arms, error, self._level, self._kind.coupled)
-
-    def _limits(self, number: int, arm: int) -> Limits:
-        sums = self._sums[arm][number]
-        assert sums is not None  # who came to a later stage came to this one
-        return self._kind.limits(sums)
-
-    def analysis(self) -> Analysis:
-        seen = self._seen
-        best = self._compared()
-        arms = tuple(self._arm(arm) for arm in range(self._arms))
-        differences = tuple(self._against(best, arm) for arm in range(self._arms) if arm != best)
-        return Analysis(
-            observations=seen,
-            arms=arms,
-            differences=with_ratios(arms, differences, seen),
-            compared=best,
-            confidence=self._confidence,
-            level=self._level,
-            coverage=Coverage(
-                proved=True,
-                method=self._kind.words,
-                assumes=self._kind.assumes,
-                design="fresh" if self._fresh is not None else "looks" if len(self._stages) > 1 else "one batch",
-            ),
-        )
-
-    def _compared(self) -> int:
-        """The winner, or while there is none the arm with the largest mean among those played longest."""
-        if self._seen.winner is not None:
-            return self._seen.winner
-        longest = max(self._last)
-        playing = [arm for arm in range(self._arms) if self._last[arm] == longest]
-        return max(playing, key=lambda arm: self._limits(longest, arm).mean)
-
-    def _arm(self, arm: int) -> ArmEstimate:
-        seen = self._seen
-        if self._fresh is not None and arm == seen.winner:
-            place = stages.fresh_place(1.0 - self._confidence, self._level)
-            limits, used, data = self._kind.limits(self._fresh), self._fresh.pulls, "after"
-        else:
-            place = self._critical(self._last[arm]).mean
-            limits, used, data = self._limits(self._last[arm], arm), self._stages[self._last[arm]].pulls, "first"
-        at = np.array([place])
-        return ArmEstimate(
-            name=seen.names[arm],
-            estimate=seen.own_units(limits.mean),
-            low=seen.own_units(float(limits.lower(at)[0])),
-            high=seen.own_units(float(limits.upper(at)[0])),
-            pulls=seen.pulls[arm],
-            used=used,
-            data="after" if data == "after" else "first",
-        )
-
-    def _against(self, best: int, arm: int) -> Difference:
-        seen = self._seen
-        number = max(k for k, both in enumerate(zip(self._sums[best], self._sums[arm], strict=True)) if all(both))
-        stage, critical = self._stages[number], self._critical(number)
-        other = self._limits(number, arm)
-        if self._fresh is not None and best == seen.winner:
-            one: Limits = self._kind.limits(self._fresh)
-            weight = stage.fresh_weight
-            together = Together(
-                p=weight,
-                q=math.sqrt(1.0 - weight * weight),
-                line=critical.after_commit,
-                first=stages.fresh_place(1.0 - self._confidence, self._level),
-                second=critical.mean,
-            )
-        else:
-            one = self._limits(number, best)
-            half = math.sqrt(0.5)
-            together = Together(p=half, q=half, line=critical.pair, first=critical.mean, second=critical.mean)
-        low, high = difference(one, other, together)
-        return Difference(
-            arm=seen.names[best],
-            against=seen.names[arm],
-            estimate=seen.own_difference(one.mean - other.mean),
-            low=seen.own_difference(low),
-            high=seen.own_difference(high),
-        )
-
-
-def split(seen: Observations) -> tuple[list[SeenBatch], Sums | None]:
-    """Split complete batches into those that compare arms, and the winner's pulls after a commit, if there are any."""
-    tests = [batch for batch in seen.batches if sum(1 for count in batch.counts if count) > 1]
-    rest = seen.batches[len(tests) :]
-    if any(batch not in tests for batch in seen.batches[: len(tests)]):
-        raise ContractError(f"{seen.policy.name} compared arms after it had committed to one")
-    if own_level(seen.policy) == "winner" or seen.winner is None or not rest:
-        return tests, None
-    fresh = added(rest, seen.winner)
-    return tests, fresh if fresh.pulls else None
-
-
-def _at_stages(tests: Sequence[SeenBatch], arm: int, planned: Sequence[Stage]) -> list[Sums | None]:
-    """Add up an arm's first pulls at every stage that it came to; None for the others."""
-    ends, pulls = {}, 0
-    for number, batch in enumerate(tests, 1):
-        if not batch.counts[arm]:
-            break
-        pulls += batch.counts[arm]
-        ends[pulls] = number
-    return [added(tests[: ends[stage.pulls]], arm) if stage.pulls in ends else None for stage in planned]
-
-
-def added(batches: Sequence[SeenBatch], arm: int) -> Sums:
-    """Add up what an arm paid in these batches."""
-    squares = [batch.squares for batch in batches]
-    known = [row[arm] for row in squares if row is not None]
-    return Sums(
-        sum(batch.counts[arm] for batch in batches),
-        math.fsum(batch.totals[arm] for batch in batches),
-        math.fsum(known) if len(known) == len(squares) else None,
-    )
-
-
-class _AnyTime:
-    """An experiment of any policy: limits that hold at every number of pulls, whatever it depends on."""
-
-    def __init__(self, seen: Observations, confidence: float) -> None:
-        self._seen, self._confidence = seen, confidence
-        self._rewards = seen.rewards
-        self._arms = len(seen.names)
-        self._sums = [added(seen.batches, arm) for arm in range(self._arms)]
-
-    def _limits(self, arm: int) -> BetaMixture | NormalMixture:
-        sums = self._sums[arm]
-        if self._rewards.kind == "bounded":
-            return BetaMixture(sums.total, sums.pulls)
-        prior = max(1.0, self._seen.horizon / (_PRIOR_SHARE * self._arms))
-        return NormalMixture(sums.total, sums.pulls, self._rewards.sigma, prior)
-
-    def analysis(self) -> Analysis:
-        seen, error = self._seen, 1.0 - self._confidence
-        played = [arm for arm in range(self._arms) if self._sums[arm].pulls]
-        limits = {arm: self._limits(arm) for arm in played}
-        place = np.array([math.log(2.0 * self._arms / error)])
-        best = seen.winner
-        if best is None or best not in limits:
-            best = max(played, key=lambda arm: limits[arm].mean)
-        estimates = []
-        for arm, name in enumerate(seen.names):
-            if arm not in limits:
-                estimates.append(ArmEstimate.unknown(name))
-                continue
-            found = limits[arm]
-            estimates.append(
-                ArmEstimate(
-                    name=name,
-                    estimate=seen.own_units(found.mean),
-                    low=seen.own_units(float(found.lower(place)[0])),
-                    high=seen.own_units(float(found.upper(place)[0])),
-                    pulls=seen.pulls[arm],
-                    used=self._sums[arm].pulls,
-                    data="all",
-                )
-            )
-        differences = []
-        for arm in played:
-            if arm == best:
-                continue
-            one, other = limits[best], limits[arm]
-            line = math.log(self._arms * (self._arms - 1) / error)
-            together = Together(p=1.0, q=1.0, line=line, first=line - other.least, second=line - one.least)
-            low, high = difference(one, other, together)
-            differences.append(
-                Difference(
-                    arm=seen.names[best],
-                    against=seen.names[arm],
-                    estimate=seen.own_difference(one.mean - other.mean),
-                    low=seen.own_difference(low),
-                    high=seen.own_difference(high),
-                )
-            )
-        bounded = self._rewards.kind == "bounded"
-        return Analysis(
-            observations=seen,
-            arms=tuple(estimates),
-            differences=with_ratios(estimates, differences, seen),
-            compared=best,
-            confidence=self._confidence,
-            level=own_level(seen.policy),
-            coverage=Coverage(
-                proved=True,
-                method="beta mixture" if bounded else "normal mixture",
-                assumes="rewards are within their range"
-                if bounded
-                else f"rewards are subgaussian with sigma {self._rewards.sigma:g}",
-                design="any time",
-            ),
-        )
 
 
 def with_ratios(
-    arms: Sequence[ArmEstimate], differences: Sequence[Difference], seen: Observations
+    arms: Sequence[ArmEstimate], differences: Sequence[Difference], ends: tuple[float, float] | None
 ) -> tuple[Difference, ...]:
-    """Add the ratio of the two means to each difference, where rewards begin at 0; from the means' own intervals."""
-    if seen.ends is None or seen.ends[0] != 0.0:
+    """Add the ratio of the two means to each difference, where values begin at 0; from the means' own intervals."""
+    if ends is None or ends[0] != 0.0:
         return tuple(differences)
     known = {arm.name: arm for arm in arms}
     return tuple(one.with_ratio(known[one.arm], known[one.against]) for one in differences)

@@ -4,48 +4,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Annotated, Any, Final, Literal
 
 from typing_extensions import TypedDict
 
 from banditto.core.errors import MissingExtra
-from banditto.core.json_types import InsideUnit, Interval, Keywords, Natural
+from banditto.core.json_types import InsideUnit, Keywords
 from banditto.core.text import html_table, short, text_table
 from banditto.engine.observations import DecidedBy, Observations
 from banditto.measure.analysis.checks import Check, CheckContent
+from banditto.measure.analysis.estimates import (
+    ArmContent,
+    ArmEstimate,
+    Difference,
+    DifferenceContent,
+    MetricAnalysis,
+    MetricContent,
+)
 from banditto.policies.policy import Level, LevelContent
 
 SCHEMA_VERSION: Final = 1
 Design = Literal["one batch", "looks", "fresh", "any time"]
-Data = Literal["first", "after", "all", "none"]
 ARM_HEADER = ("arm", "estimate", "interval", "pulls", "used", "")
+METRIC_HEADER = ("metric", "arm", "estimate", "interval", "values")
 DIFFERENCE_HEADER = ("arm", "against", "difference", "interval", "ratio", "its interval")
-
-
-class ArmContent(TypedDict):
-    """An `ArmEstimate` as plain data."""
-
-    name: str
-    estimate: float | None
-    interval: Interval | None
-    pulls: Natural
-    used: Annotated[Natural, Keywords(description="pulls that estimate and interval are from")]
-    data: Annotated[
-        Data, Keywords(description="first: the first pulls; after: those after the commit; all; none: never pulled")
-    ]
-
-
-class DifferenceContent(TypedDict):
-    """A `Difference` as plain data."""
-
-    arm: str
-    against: str
-    estimate: float
-    interval: Interval
-    ratio: Annotated[float | None, Keywords(description="of the two means; null unless rewards begin at 0")]
-    ratio_interval: Annotated[list[float | None], Keywords(minItems=2, maxItems=2)] | None
 
 
 class CoverageContent(TypedDict):
@@ -75,70 +59,8 @@ class AnalysisContent(TypedDict):
     coverage: CoverageContent
     statement: str
     checks: list[CheckContent]
+    metrics: list[MetricContent]
     warnings: list[str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ArmEstimate:
-    """An arm's mean, with an interval that holds together with all others of its table."""
-
-    name: str
-    estimate: float | None
-    low: float
-    high: float
-    pulls: int
-    used: int
-    data: Data
-
-    @classmethod
-    def unknown(cls, name: str) -> ArmEstimate:
-        """Return the line of an arm that was never pulled."""
-        return cls(name=name, estimate=None, low=-math.inf, high=math.inf, pulls=0, used=0, data="none")
-
-    def to_dict(self) -> ArmContent:
-        """Return plain data; the interval is null for an arm that was never pulled."""
-        known = self.estimate is not None
-        return {
-            "name": self.name,
-            "estimate": self.estimate,
-            "interval": [self.low, self.high] if known else None,
-            "pulls": self.pulls,
-            "used": self.used,
-            "data": self.data,
-        }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Difference:
-    """By how much one arm's mean exceeds another's, and how many times as large it is."""
-
-    arm: str
-    against: str
-    estimate: float
-    low: float
-    high: float
-    ratio: float | None = None
-    ratio_low: float = 0.0
-    ratio_high: float = math.inf
-
-    def with_ratio(self, one: ArmEstimate, other: ArmEstimate) -> Difference:
-        """Add the ratio of two means, whose own intervals hold at once: lowest by highest, highest by lowest."""
-        if one.estimate is None or other.estimate is None or not other.estimate > 0.0:
-            return self
-        high = one.high / other.low if other.low > 0.0 else math.inf
-        return replace(self, ratio=one.estimate / other.estimate, ratio_low=one.low / other.high, ratio_high=high)
-
-    def to_dict(self) -> DifferenceContent:
-        """Return plain data; an end of the ratio's interval is null where it is infinite."""
-        high = self.ratio_high if math.isfinite(self.ratio_high) else None
-        return {
-            "arm": self.arm,
-            "against": self.against,
-            "estimate": self.estimate,
-            "interval": [self.low, self.high],
-            "ratio": self.ratio,
-            "ratio_interval": None if self.ratio is None else [self.ratio_low, high],
-        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,6 +96,7 @@ class Analysis:
         level: what two labs have in common: "sequence", every pull, or "winner".
         coverage: why the intervals hold, and what that assumes.
         checks: whether arms were handed out as planned, and rewards lost alike.
+        metrics: what was told with rewards, which decided nothing.
         warnings: what a reader should know before anything else.
         observations: what all of this is from.
 
@@ -192,6 +115,7 @@ class Analysis:
     level: Level
     coverage: Coverage
     checks: tuple[Check, ...] = ()
+    metrics: tuple[MetricAnalysis, ...] = ()
     warnings: tuple[str, ...] = ()
     observations: Observations = field(repr=False)
 
@@ -287,6 +211,25 @@ class Analysis:
             rows.append((one.arm, one.against, self._apart(one.estimate) + unit, between, ratio, around))
         return rows
 
+    def metric_rows(self) -> list[tuple[str, str, str, str, str]]:
+        """Return the lines of all metrics, one after the other."""
+        return [row for metric in self.metrics for row in metric.rows()]
+
+    def guardrail_lines(self) -> list[str]:
+        """Say of each guardrail which arms cross it."""
+        return [line for metric in self.metrics for line in metric.guardrail_lines()]
+
+    @property
+    def metric_statement(self) -> str:
+        """Say what is proved of the metrics' intervals."""
+        sure = f"{100.0 * self.confidence:g}%"
+        known = [metric.name for metric in self.metrics if metric.proved]
+        rough = [metric.name for metric in self.metrics if not metric.proved]
+        said = [f"The intervals of all {len(self.metrics)} metrics together aim at {sure}, apart from those above."]
+        said += [f"That is proved for {', '.join(known)}, whose range was given."] if known else []
+        said += [f"For {', '.join(rough)} nothing is proved: a normal approximation, without a range."] if rough else []
+        return " ".join(said)
+
     def table(self) -> str:
         """Return who won, each arm, the winner against all others, what is proved, and the checks, as plain text."""
         parts = [self.headline, text_table(ARM_HEADER, self.arm_rows(), align="lrlrrl")]
@@ -294,6 +237,9 @@ class Analysis:
             parts.append(text_table(DIFFERENCE_HEADER, self.difference_rows(), align="llrlrl"))
         parts.append(self.statement)
         parts += ["\n".join(check.line for check in self.checks)] if self.checks else []
+        if self.metrics:
+            parts.append(text_table(METRIC_HEADER, self.metric_rows(), align="llrlr"))
+            parts.append("\n".join([self.metric_statement, *self.guardrail_lines()]))
         parts += ["\n".join(f"warning: {line}" for line in self.warnings)] if self.warnings else []
         return "\n\n".join(parts)
 
@@ -328,6 +274,7 @@ class Analysis:
             },
             "statement": self.statement,
             "checks": [check.to_dict() for check in self.checks],
+            "metrics": [metric.to_dict() for metric in self.metrics],
             "warnings": list(self.warnings),
         }
 

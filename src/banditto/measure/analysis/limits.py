@@ -147,6 +147,35 @@ def _furthest(mean: float, end: float, allowed: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True)
+class ApproximateLimits:
+    """Of numbers of which nothing is known: as if their mean were normal, with the sample's own deviation."""
+
+    total: float
+    squares: float
+    count: int
+    coupled: ClassVar[bool] = True
+
+    @property
+    def mean(self) -> float:
+        """The average of the numbers that were used."""
+        return self.total / self.count
+
+    def lower(self, places: FloatArray) -> FloatArray:
+        """Return the mean less x estimated standard errors."""
+        return self.mean - places * self._error
+
+    def upper(self, places: FloatArray) -> FloatArray:
+        """Return the mean and x estimated standard errors."""
+        return self.mean + places * self._error
+
+    @property
+    def _error(self) -> float:
+        if self.count < 2:
+            return math.inf
+        return math.sqrt(max(0.0, self.squares - self.total**2 / self.count) / (self.count - 1) / self.count)
+
+
+@dataclass(frozen=True)
 class SubgaussianLimits:
     """Of sigma-subgaussian rewards: the mean and sigma sqrt(2 log(1/tail)/n)."""
 

@@ -1,0 +1,172 @@
+"""Estimates: an arm's mean and the difference of two, each with its interval; and those of a metric."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal
+
+from typing_extensions import TypedDict
+
+from banditto.core.json_types import Interval, Keywords, Natural
+from banditto.core.text import short
+
+Data = Literal["first", "after", "all", "none"]
+GuardrailVerdict = Literal["kept", "crossed", "open"]
+
+
+class ArmContent(TypedDict):
+    """An `ArmEstimate` as plain data."""
+
+    name: str
+    estimate: float | None
+    interval: Interval | None
+    pulls: Natural
+    used: Annotated[Natural, Keywords(description="pulls that estimate and interval are from")]
+    data: Annotated[
+        Data, Keywords(description="first: the first pulls; after: those after the commit; all; none: never pulled")
+    ]
+
+
+class DifferenceContent(TypedDict):
+    """A `Difference` as plain data."""
+
+    arm: str
+    against: str
+    estimate: float
+    interval: Interval
+    ratio: Annotated[float | None, Keywords(description="of the two means; null unless rewards begin at 0")]
+    ratio_interval: Annotated[list[float | None], Keywords(minItems=2, maxItems=2)] | None
+
+
+class GuardrailContent(TypedDict):
+    """A bound that a metric's mean should keep, and whether it does, arm by arm."""
+
+    bound: str
+    arms: dict[str, GuardrailVerdict]
+
+
+class MetricContent(TypedDict):
+    """A `MetricAnalysis` as plain data."""
+
+    name: str
+    proved: Annotated[bool, Keywords(description="whether its range was given; else intervals are approximate")]
+    arms: list[ArmContent]
+    differences: list[DifferenceContent]
+    guardrails: list[GuardrailContent]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmEstimate:
+    """An arm's mean, with an interval that holds together with all others of its table."""
+
+    name: str
+    estimate: float | None
+    low: float
+    high: float
+    pulls: int
+    used: int
+    data: Data
+
+    @classmethod
+    def unknown(cls, name: str) -> ArmEstimate:
+        """Return the line of an arm that was never pulled."""
+        return cls(name=name, estimate=None, low=-math.inf, high=math.inf, pulls=0, used=0, data="none")
+
+    def to_dict(self) -> ArmContent:
+        """Return plain data; the interval is null for an arm that was never pulled."""
+        known = self.estimate is not None
+        return {
+            "name": self.name,
+            "estimate": self.estimate,
+            "interval": [self.low, self.high] if known else None,
+            "pulls": self.pulls,
+            "used": self.used,
+            "data": self.data,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """By how much one arm's mean exceeds another's, and how many times as large it is."""
+
+    arm: str
+    against: str
+    estimate: float
+    low: float
+    high: float
+    ratio: float | None = None
+    ratio_low: float = 0.0
+    ratio_high: float = math.inf
+
+    def with_ratio(self, one: ArmEstimate, other: ArmEstimate) -> Difference:
+        """Add the ratio of two means, whose own intervals hold at once: lowest by highest, highest by lowest."""
+        if one.estimate is None or other.estimate is None or not other.estimate > 0.0:
+            return self
+        high = one.high / other.low if other.low > 0.0 else math.inf
+        return replace(self, ratio=one.estimate / other.estimate, ratio_low=one.low / other.high, ratio_high=high)
+
+    def to_dict(self) -> DifferenceContent:
+        """Return plain data; an end of the ratio's interval is null where it is infinite."""
+        high = self.ratio_high if math.isfinite(self.ratio_high) else None
+        return {
+            "arm": self.arm,
+            "against": self.against,
+            "estimate": self.estimate,
+            "interval": [self.low, self.high],
+            "ratio": self.ratio,
+            "ratio_interval": None if self.ratio is None else [self.ratio_low, high],
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricAnalysis:
+    """What a metric shows: each arm's mean, the winner against all others, and whether guardrails were kept.
+
+    Attributes:
+        name: the metric.
+        arms: each arm's `estimate`, `low` and `high`, and how many values there are.
+        differences: of the winner against every other arm.
+        proved: whether the range of its values was given; else its intervals are approximate, and nothing is proved.
+        guardrails: each bound, and by arm whether it is "kept", "crossed", or "open": the interval is on both sides.
+    """
+
+    name: str
+    arms: tuple[ArmEstimate, ...]
+    differences: tuple[Difference, ...]
+    proved: bool
+    guardrails: tuple[tuple[str, dict[str, GuardrailVerdict]], ...] = ()
+
+    def rows(self) -> list[tuple[str, str, str, str, str]]:
+        """Return a line for each arm: metric, arm, estimate, interval, values; and one for each comparison."""
+        rows = []
+        for arm in self.arms:
+            interval = "" if arm.estimate is None else f"{short(arm.low)} to {short(arm.high)}"
+            estimate = "" if arm.estimate is None else short(arm.estimate)
+            rows.append((self.name, arm.name, estimate, interval, f"{arm.used:,}"))
+        for one in self.differences:
+            between = f"{one.low:+.4g} to {one.high:+.4g}"
+            rows.append((self.name, f"{one.arm} - {one.against}", f"{one.estimate:+.4g}", between, ""))
+        return rows
+
+    def guardrail_lines(self) -> list[str]:
+        """Say for each guardrail which arms cross it, keep it, or may do either."""
+        lines = []
+        for bound, arms in self.guardrails:
+            said = [
+                f"{verdict} by {', '.join(name for name, found in arms.items() if found == verdict)}"
+                for verdict in ("crossed", "kept", "open")
+                if verdict in arms.values()
+            ]
+            lines.append(f"guardrail {bound}: {'; '.join(said)}".replace("open by", "not settled for"))
+        return lines
+
+    def to_dict(self) -> MetricContent:
+        """Return plain data with the names of the attributes."""
+        return {
+            "name": self.name,
+            "proved": self.proved,
+            "arms": [arm.to_dict() for arm in self.arms],
+            "differences": [one.to_dict() for one in self.differences],
+            "guardrails": [{"bound": bound, "arms": dict(arms)} for bound, arms in self.guardrails],
+        }
