@@ -24,7 +24,7 @@ Source = Annotated[
     typer.Argument(
         metavar="EXPERIMENT|LOG", help="A name with --store, URL#NAME, or the file of a log (export --format json)."
     ),
-    parameters.StandsFor("name"),
+    parameters.StandsFor("name", "source", "run"),
 ]
 Confidence = Annotated[
     str, typer.Option("--confidence", metavar="X", help="How likely all intervals hold at once, at the least.")

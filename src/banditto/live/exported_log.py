@@ -57,7 +57,7 @@ class ExportedEvents:
         self.row |= {"registration": canonical_json(content["registration"]), "events": 0}
 
     def _more(self) -> bool:
-        piece = self._file.read(_CHUNK)
+        piece = self._file.read(max(_CHUNK, len(self._text)))  # an event that is larger is not begun again and again
         self._text += piece
         self._read += len(piece)
         self._progress(self._read)
