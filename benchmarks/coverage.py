@@ -223,8 +223,8 @@ class Cell:
         arms, gap, base = self.policy.arms, self.gap, self.base
         low = max(0.0, base - 0.3) if self.world is not bd.Bernoulli or base > 0.3 else base / 2.0
         for times in (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0):
-            yield (base + times * gap, *[base] * (arms - 1))
-            yield (base + times * gap, base, *[low] * (arms - 2))
+            yield (min(1.0, base + times * gap), *[base] * (arms - 1))
+            yield (min(1.0, base + times * gap), base, *[low] * (arms - 2))
         generator = np.random.default_rng(seed)
         for _ in range(8):
             yield tuple((base + gap * generator.uniform(-2.0, 2.0, arms)).clip(0.0, 1.0).tolist())
