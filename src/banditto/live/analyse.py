@@ -5,10 +5,9 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from banditto.core.errors import InvalidArgument
+from banditto.core.errors import ContractError, InvalidArgument
 from banditto.engine.blocks import Progress
 from banditto.engine.observations import Observations, Observed
-from banditto.measure.analysis.analysing import analysis_of, checked_confidence
 from banditto.measure.analysis.analysis import Analysis
 from banditto.measure.analysis.checks import Check, assignment_check, loss_check
 
@@ -47,6 +46,8 @@ def analyse(
         >>> found.winner, found.decided_by
         ('0', 'lead')
     """
+    from banditto.measure.analysis.analysing import analysis_of, checked_confidence
+
     confidence = checked_confidence(confidence)
     return with_checks(analysis_of(observed(source, progress), confidence, binary))
 
@@ -67,6 +68,18 @@ def observed(source: object, progress: Progress | None = None) -> Observations:
         with Experiment.open(url, name) as experiment:
             return experiment.observations()
     raise InvalidArgument("source", source, _ALLOWED)
+
+
+def analysed_if_possible(seen: Observations) -> Analysis | None:
+    """Analyse what was seen, for those who have more to say than that; None where nothing can be said yet."""
+    if not seen.batches:
+        return None
+    from banditto.measure.analysis.analysing import analysis_of  # SciPy is loaded once there is work for it
+
+    try:
+        return with_checks(analysis_of(seen))
+    except (InvalidArgument, ContractError):
+        return None
 
 
 def with_checks(found: Analysis) -> Analysis:

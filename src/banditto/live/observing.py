@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from banditto.chance.coins import Coins
+from banditto.core.errors import LogError
 from banditto.engine.choosing import chosen_by
 from banditto.engine.observations import Flow, Observations, SeenBatch
-from banditto.live.fold import Standing, exact_sum
+from banditto.live.event_log import Event, FoldedLog, Row, folded
+from banditto.live.fold import Standing, Ticket, exact_sum
 from banditto.live.promises import contradictions
 from banditto.live.registration import Registration, RewardRange
 from banditto.problems.catalogue import rewards_of
@@ -60,7 +63,7 @@ def observations_of(
             binary = binary and all(_whole(ends.low, ends.high, *both) for both in pairs)
         summed = tuple(0.0 if row is None else row.squares / scale**2 for row in rows)
         batches.append(SeenBatch(counts, totals, summed if known else None))
-    winner = _winner(standing, batches)
+    winner = standing.chosen(batches[-1].counts if batches else ())
     pulls = [sum(batch.counts[arm] for batch in batches) for arm in range(len(names))]
     for arm, count in enumerate(standing.counts):
         pulls[arm] += count
@@ -87,23 +90,96 @@ def _whole(low: float, high: float, text: str, count: int) -> bool:
     return (exact_sum(text) - count * Fraction(low)) % (Fraction(high) - Fraction(low)) == 0
 
 
-def _winner(standing: Standing, batches: Sequence[SeenBatch]) -> int | None:
-    """The arm that was named, or that is pulled alone since a decision."""
-    if standing.stage.winner is not None:
-        return standing.stage.winner
-    pulls = standing.stage.pulls or (batches[-1].counts if batches else ())
-    played = [arm for arm, count in enumerate(pulls) if count]
-    return played[0] if len(played) == 1 else None
+class LogSums:
+    """Adds up what an analysis needs, event by event, while a log is folded."""
+
+    def __init__(self) -> None:
+        self._fold: FoldedLog | None = None
+        self._decisions: list[dict[str, Any]] = []
+        self._squares: dict[tuple[int, int], ArmSums] = {}
+        self._first: dict[int, list[int]] = {}  # slots handed out by batch and arm, each once
+        self._handed: list[int] = []
+        self._lost: list[int] = []
+
+    def add(self, event: Event, fold: FoldedLog) -> None:
+        """Add an event that follows, with the fold after it."""
+        content, arms = event.content, len(fold.registration.arm_names)
+        if self._fold is None:
+            self._fold, self._handed, self._lost = fold, [0] * arms, [0] * arms
+        if event.kind == "ask":
+            first = self._first.setdefault(content["batch"], [0] * arms)
+            for _, attempt, arm in content["slots"]:
+                first[arm] += attempt == 0
+                self._handed[arm] += 1
+        elif event.kind == "tell":
+            for batch, position, attempt, reward in content["rewards"]:
+                self._reward(batch, fold.arm_of(Ticket(batch, position, attempt)), reward, 1)
+        elif event.kind == "missing":
+            self._lost[fold.arm_of(Ticket(*content["ticket"]))] += 1
+        elif event.kind == "correct":
+            ticket = Ticket(*content["ticket"])
+            self._reward(ticket.batch, fold.arm_of(ticket), content["before"], -1)
+            self._reward(ticket.batch, fold.arm_of(ticket), content["after"], 1)
+        elif event.kind == "decide":
+            self._decisions.append(content)
+
+    def _reward(self, batch: int, arm: int, reward: float, sign: int) -> None:
+        assert self._fold is not None
+        ends = self._fold.registration.rewards
+        self._squares[batch, arm] = self._squares.get((batch, arm), NO_SUMS).plus(reward, ends, sign)
+
+    def observations(self) -> Observations | None:
+        """Return what was seen up to the last event; None if there was none."""
+        if self._fold is None:
+            return None
+        flow = None
+        if any(self._handed):
+            told = [content for content in self._decisions if content["batch"] in self._first]
+            planned = [content["counts"] for content in told]
+            assigned = [self._first[content["batch"]] for content in told]
+            flow = Flow(
+                planned=_added(planned, self._handed),
+                assigned=_added(assigned, self._handed),
+                handed=tuple(self._handed),
+                lost=tuple(self._lost),
+            )
+        return observations_of(self._fold.registration, self._decisions, self._fold.standing, self._squares, flow)
 
 
-def observe(view: Reading, registration: Registration, row: Mapping[Any, Any], standing: Standing) -> Observations:
+def _added(rows: Sequence[Sequence[int]], arms: Sequence[object]) -> tuple[int, ...]:
+    """Add up rows, arm by arm."""
+    return tuple(sum(row[arm] for row in rows) for arm in range(len(arms)))
+
+
+def observed_before(events: Iterable[Event], row: Row) -> Observations | None:
+    """Return what was seen in the events before a bad one; None if there are none."""
+    sums = LogSums()
+    with suppress(LogError):  # they end before the row says
+        for event, fold in folded(events, row):
+            sums.add(event, fold)
+    return sums.observations()
+
+
+def observe(view: Reading, registration: Registration, row: Row, standing: Standing) -> Observations:
     """Look up what an experiment has seen, inside a transaction; the store adds up, so that no log is read."""
-    ends, arms = registration.rewards, len(registration.arm_names)
-    low, high = (ends.low, ends.high) if ends.bounded else (0.0, 0.0)
-    squares = {
-        (line.batch, line.arm): ArmSums(line.squares, line.others) for line in view.told_sums(row["id"], low, high)
-    }
     decisions = [event.content for event in view.decisions(row["id"])]
+    squares = looked_up_squares(view, registration, row)
+    flow = _looked_up_flow(view, row, decisions, squares, len(registration.arm_names))
+    return observations_of(registration, decisions, standing, squares, flow)
+
+
+def looked_up_squares(view: Reading, registration: Registration, row: Row) -> Squares:
+    """Let the store add up the squares of an experiment's rewards."""
+    ends = registration.rewards
+    low, high = (ends.low, ends.high) if ends.bounded else (0.0, 0.0)
+    sums = view.told_sums(row["id"], low, high)
+    return {(line.batch, line.arm): ArmSums(line.squares, line.others) for line in sums}
+
+
+def _looked_up_flow(
+    view: Reading, row: Row, decisions: Sequence[Mapping[str, Any]], squares: Squares, arms: int
+) -> Flow | None:
+    """Let the store count how tickets went."""
     complete = {content["batch"] for content in decisions}
     counts = np.zeros((3, arms), dtype=np.int64)  # assigned in complete batches, handed out, lost
     told_by_tickets = {batch for batch, _ in squares}
@@ -113,10 +189,8 @@ def observe(view: Reading, registration: Registration, row: Mapping[Any, Any], s
         counts[1, arm] += count
         if status in ("missing", "late"):
             counts[2, arm] += count
-    flow = None
-    if counts[1].any():
-        planned = [content["counts"] for content in decisions if content["batch"] in told_by_tickets]
-        due = [sum(pulls[arm] for pulls in planned) for arm in range(arms)]
-        assigned, handed, lost = (tuple(line) for line in counts.tolist())
-        flow = Flow(tuple(due), assigned, handed, lost)
-    return observations_of(registration, decisions, standing, squares, flow)
+    if not counts[1].any():
+        return None
+    planned = [content["counts"] for content in decisions if content["batch"] in told_by_tickets]
+    assigned, handed, lost = (tuple(line) for line in counts.tolist())
+    return Flow(_added(planned, range(arms)), assigned, handed, lost)
