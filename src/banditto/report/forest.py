@@ -11,15 +11,15 @@ from matplotlib.figure import Figure
 from banditto.measure.analysis.analysis import Analysis
 from banditto.report.style import LOOKS, Look, drawn_in, new_figure, plain
 
-_MOST = 40  # rows of one panel, so that a figure stays one
+MOST_ROWS = 40  # of one panel, so that a figure stays one
 _LETTERS = 12.5  # of the title, in an inch
 _SHORT = 4.5  # letters of a label, for an inch of the figure, that are not set smaller
 
 
 def forest_figure(analysis: Analysis, look: Look = LOOKS["light", "wide"]) -> Figure:
     """Draw means above and differences below, each with its interval; a difference of 0 has a line."""
-    arms = [arm for arm in analysis.arms if arm.estimate is not None][:_MOST]
-    differences = analysis.differences[:_MOST]
+    arms = [arm for arm in analysis.arms if arm.estimate is not None][:MOST_ROWS]
+    differences = analysis.differences[:MOST_ROWS]
     percent = analysis.observations.binary and analysis.observations.ends == (0.0, 1.0)
     scale = 100.0 if percent else 1.0
     with drawn_in(look):
@@ -64,9 +64,10 @@ def _row(axes: Axes, look: Look, place: int, values: tuple[float, float, float],
 
 def _finish(axes: Axes, look: Look, labels: list[str], title: str) -> None:
     longest = max((len(line) for label in labels for line in label.split("\n")), default=0)
-    axes.set_yticks(range(len(labels)), labels, fontsize=8 if longest > _SHORT * look.width else 10)
+    crowded = longest > _SHORT * look.width
+    axes.set_yticks(range(len(labels)), labels, fontsize=8 if crowded else 10)
     axes.invert_yaxis()
     axes.margins(x=0.06, y=0.2)
     axes.grid(visible=True, axis="x")
     axes.set_axisbelow(True)
-    axes.set_xlabel(title)
+    axes.set_xlabel(textwrap.fill(title, 24) if crowded and look.narrow else title)

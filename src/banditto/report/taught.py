@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from banditto.measure.analysis.analysis import ARM_HEADER, DIFFERENCE_HEADER, Analysis
 from banditto.report import page
-from banditto.report.forest import forest_figure
+from banditto.report.forest import MOST_ROWS, forest_figure
 from banditto.report.style import LOOKS, as_svg, drawn_in
 
 TAUGHT = "What the experiment taught"
@@ -36,5 +36,8 @@ def _forest(analysis: Analysis) -> page.Picture:
         with drawn_in(look):
             looks[key] = as_svg(forest_figure(analysis, look))
     spoken = f"The numbers of the two tables above as points with intervals. {analysis.headline}."
-    caption = "The tables above as a picture. Filled: the winner, and differences whose intervals lie above 0."
+    shown = (
+        "The tables above" if len(analysis.arms) <= MOST_ROWS else f"The first {MOST_ROWS} lines of the tables above"
+    )
+    caption = f"{shown} as a picture. Filled: the winner, and differences whose intervals lie above 0."
     return page.Picture("", spoken, caption, looks)
