@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import banditto as bd
-from banditto.core.errors import ContractError
+from banditto.core.errors import ContractError, InvalidArgument
 from banditto.engine.observations import Observations
 from banditto.live import exported_log
 from banditto.live.analyse import analysed_if_possible
@@ -131,6 +131,28 @@ def test_status_never_fails_for_want_of_an_analysis(url: str, monkeypatch: pytes
     page = audit_page(read_log(url, "x"))
     assert "Nothing can be estimated from the batches so far." in page
     assert TAUGHT not in page
+
+
+@pytest.mark.parametrize(("low", "high"), [(-1e-300, 1e300), (0.0, 1e-300), (-1.5e308, 1.5e308), (0.0, 5e-324)])
+def test_no_range_is_too_wide_or_too_narrow(store_url: str, low: float, high: float, tmp_path: Path) -> None:
+    """Squares of such rewards are no floats, and PostgreSQL refuses to round them to 0."""
+    with Experiment.create(store_url, "x", registered(rewards=(low, high))) as trial:
+        ends = {arm: (low, low / 2 + high / 2, high)[arm] for arm in range(3)}
+        while trial.status().batch == 1:
+            trial.tell_many([(ticket.id, ends[ticket.arm]) for ticket in trial.ask(1000)])
+        status = trial.status()
+        assert status.winner == "newer"
+        assert (status.headline is None) == (high == 1.5e308)
+        json.dumps(status.to_dict(), allow_nan=False)
+        stored = trial.observations()
+    log = read_log(store_url, "x")
+    assert alike(log.observations, stored)
+    (tmp_path / "x.json").write_bytes(export(log, "json"))
+    assert alike(read_exported(tmp_path / "x.json"), stored)
+    assert "The log verifies" in audit_page(log)
+    if status.headline is None:
+        with pytest.raises(InvalidArgument, match="^source: got rewards from -1.5e.308 to 1.5e.308, allowed: a range"):
+            bd.analyse(tmp_path / "x.json")
 
 
 def test_who_asks_again_does_not_add_up_again(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -296,7 +318,7 @@ def test_the_audit_report_begins_with_what_the_experiment_taught(decided: str) -
     assert all("<svg" in picture and "newer won, by its lead" in picture for picture in pictures)
     assert not re.search(r"(src|srcset|href)=[\"'](?!#|data:)", page)
     outcomes = page[page.index("Outcomes and estimation (item 17)") :]
-    assert f"Estimates with intervals stand under {TAUGHT}." in outcomes[:400]
+    assert f"Estimates with intervals stand at the top ({TAUGHT})." in outcomes[:400]
     assert "<table" not in outcomes[: outcomes.index("<h2>")]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from pathlib import Path
 
 from banditto.core.errors import ContractError, InvalidArgument
@@ -49,7 +50,9 @@ def analyse(
     from banditto.measure.analysis.analysing import analysis_of, checked_confidence
 
     confidence = checked_confidence(confidence)
-    return with_checks(analysis_of(observed(source, progress), confidence, binary))
+    seen = observed(source, progress)
+    _check_width(seen)
+    return with_checks(analysis_of(seen, confidence, binary))
 
 
 def observed(source: object, progress: Progress | None = None) -> Observations:
@@ -77,9 +80,17 @@ def analysed_if_possible(seen: Observations) -> Analysis | None:
     from banditto.measure.analysis.analysing import analysis_of  # SciPy is loaded once there is work for it
 
     try:
+        _check_width(seen)
         return with_checks(analysis_of(seen))
     except (InvalidArgument, ContractError):
         return None
+
+
+def _check_width(seen: Observations) -> None:
+    """Refuse rewards whose range is so wide that no mean could be turned back into their units."""
+    if seen.ends is not None and not math.isfinite(seen.ends[1] - seen.ends[0]):
+        given = f"rewards from {seen.ends[0]:g} to {seen.ends[1]:g}"
+        raise InvalidArgument("source", given, "a range whose width is a finite number")
 
 
 def with_checks(found: Analysis) -> Analysis:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
@@ -16,7 +17,7 @@ from banditto.engine.observations import Flow, Observations, SeenBatch
 from banditto.live.event_log import Event, FoldedLog, Row, folded
 from banditto.live.fold import Standing, Ticket, exact_sum
 from banditto.live.promises import contradictions
-from banditto.live.registration import Registration, RewardRange
+from banditto.live.registration import Registration
 from banditto.problems.catalogue import rewards_of
 
 if TYPE_CHECKING:  # what is in memory needs no database
@@ -24,15 +25,26 @@ if TYPE_CHECKING:  # what is in memory needs no database
 
 
 class ArmSums(NamedTuple):
-    """Of one arm's rewards in one batch: the sum of squares above the low end, and how many are at neither end."""
+    """Of one arm's rewards in one batch: the sum of squares, and how many are at neither end of their range.
+
+    Squares are of shares of the range, which cannot overflow; 0 for a policy that sees none, which has no use for them.
+    """
 
     squares: float
     others: int
 
-    def plus(self, reward: float, ends: RewardRange, sign: int = 1) -> ArmSums:
+    def plus(self, reward: float, registration: Registration, sign: int = 1) -> ArmSums:
         """Add a reward, or with the sign -1 take one away."""
-        low, high = (ends.low, ends.high) if ends.bounded else (0.0, 0.0)
-        return ArmSums(self.squares + sign * (reward - low) ** 2, self.others + sign * (reward not in (low, high)))
+        ends = registration.rewards
+        others = self.others + sign * (reward not in (ends.low, ends.high))
+        span = _span(registration)
+        return ArmSums(self.squares + (0.0 if span is None else sign * ((reward - ends.low) / span) ** 2), others)
+
+
+def _span(registration: Registration) -> float | None:
+    """How wide the range is that the policy sees shares of; None if it sees none, or no float is as large."""
+    span = registration.rewards.high - registration.rewards.low
+    return span if registration.scales and math.isfinite(span) else None
 
 
 NO_SUMS = ArmSums(0.0, 0)
@@ -49,7 +61,6 @@ def observations_of(
     """Put together what was seen: decisions as a log has them, where the experiment stands, and sums of squares."""
     policy, names = registration.policy(), registration.arm_names
     ends = registration.rewards
-    scale = ends.high - ends.low if registration.scales else 1.0
     batches: list[SeenBatch] = []
     binary = ends.bounded
     for content in decisions:
@@ -61,7 +72,7 @@ def observations_of(
         else:  # added up elsewhere
             pairs = zip(content["sums"], counts, strict=True)
             binary = binary and all(_whole(ends.low, ends.high, *both) for both in pairs)
-        summed = tuple(0.0 if row is None else row.squares / scale**2 for row in rows)
+        summed = tuple(0.0 if row is None else row.squares for row in rows)
         batches.append(SeenBatch(counts, totals, summed if known else None))
     winner = standing.chosen(batches[-1].counts if batches else ())
     pulls = [sum(batch.counts[arm] for batch in batches) for arm in range(len(names))]
@@ -125,8 +136,8 @@ class LogSums:
 
     def _reward(self, batch: int, arm: int, reward: float, sign: int) -> None:
         assert self._fold is not None
-        ends = self._fold.registration.rewards
-        self._squares[batch, arm] = self._squares.get((batch, arm), NO_SUMS).plus(reward, ends, sign)
+        before = self._squares.get((batch, arm), NO_SUMS)
+        self._squares[batch, arm] = before.plus(reward, self._fold.registration, sign)
 
     def observations(self) -> Observations | None:
         """Return what was seen up to the last event; None if there was none."""
@@ -172,7 +183,7 @@ def looked_up_squares(view: Reading, registration: Registration, row: Row) -> Sq
     """Let the store add up the squares of an experiment's rewards."""
     ends = registration.rewards
     low, high = (ends.low, ends.high) if ends.bounded else (0.0, 0.0)
-    sums = view.told_sums(row["id"], low, high)
+    sums = view.told_sums(row["id"], low, high, _span(registration))
     return {(line.batch, line.arm): ArmSums(line.squares, line.others) for line in sums}
 
 

@@ -9,7 +9,7 @@ from banditto.live.analyse import analysed_if_possible
 from banditto.live.answers import ExperimentStatus
 from banditto.live.event_log import Row
 from banditto.live.fold import Standing
-from banditto.live.promises import contradictions
+from banditto.live.promises import contradictions, promised_rate
 from banditto.live.registration import Registration
 from banditto.policies.policy import own_level
 
@@ -20,8 +20,6 @@ def status_of(
     """Say where an experiment stands: its row, its fold, its tickets by state, and what its complete batches showed."""
     names, stage = registration.arm_names, standing.stage
     planned = [(names[arm], arm, pulls) for arm, pulls in enumerate(stage.pulls) if pulls]
-    paid = [registration.total(*both) for both in zip(standing.sums, standing.counts, strict=True)]
-    told = [*((batch.counts, batch.totals) for batch in seen.batches), (standing.counts, paid)]
     return ExperimentStatus(
         name=row["name"],
         state=standing.status,
@@ -36,9 +34,18 @@ def status_of(
         issued=standing.issued,
         tickets={state: tickets.get(state, 0) for state in ("open", "told", "missing", "late")},
         registered=row["created"],
-        warnings=tuple(contradictions(registration, told)),
+        warnings=_warnings(registration, standing, seen),
         level=own_level(seen.policy),
         winner=None if seen.winner is None else names[seen.winner],
         decided_by=seen.decided_by,
         analysis=analysed_if_possible(seen),
     )
+
+
+def _warnings(registration: Registration, standing: Standing, seen: Observations) -> tuple[str, ...]:
+    """Name arms that contradict a promise, with the rewards of the batch that is being played."""
+    if promised_rate(registration) is None:  # sums of any rewards may be too large for a float until they are decided
+        return ()
+    paid = [registration.total(*both) for both in zip(standing.sums, standing.counts, strict=True)]
+    told = [*((batch.counts, batch.totals) for batch in seen.batches), (standing.counts, paid)]
+    return tuple(contradictions(registration, told))

@@ -168,7 +168,7 @@ def _adaptations(found: Verification, registration: Registration) -> list[str]:
 
 def _lead(found: Verification, registration: Registration) -> list[str]:
     """Say by how much the best mean led, and had to, where the policy tells; who won stands at the top."""
-    if found.level != "winner" or found.winner is None:
+    if found.decisions[-1].winner is None:
         return []
     how = found_by(registration, [(decision.counts, decision.totals) for decision in found.decisions])
     if how is None:
@@ -229,8 +229,8 @@ def _outcomes(analysis: Analysis | None, found: Verification) -> list[str]:
         said = "Nothing can be estimated from the batches so far." if found.decisions else "No batch is complete yet."
         return [*parts, page.paragraph(said)]
     note = (
-        f"Estimates with intervals stand under {TAUGHT}. There is no table of means over all batches: an arm that looks"
-        " worse than it is gets dropped and cannot recover, so that such means lean away from the truth."
+        f"Estimates with intervals stand at the top ({TAUGHT}). There is no table of means over all batches: an arm"
+        " that looks worse than it is gets dropped and cannot recover, so that such means lean away from the truth."
     )
     return [*parts, page.paragraph(note)]
 
