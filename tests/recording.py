@@ -278,6 +278,7 @@ def live() -> None:
     says("export", "csv", "export", "cta", *run, "--out", "all.csv")
     says("export", "json", "export", "cta", *run, "--format", "json", "--out", "all.json")
     says("replication", "nothing", "replicate", "sqlite:///trial.db#cta", "sqlite:///trial.db#other")
+    says("status", "begun", "status", "other", *run)
     for name, lead in (("other", 0.9), ("third", 0.1)):
         while (status := document("status", name, *run))["state"] == "running":
             lines = [
@@ -287,6 +288,7 @@ def live() -> None:
             Path("totals.csv").write_text("batch,arm,count,total\n" + "".join(lines))
             says("told", "totals", "tell", name, "--totals", "totals.csv", *run)
     says("status", "finished", "status", "other", *run)
+    says("status", "committed", "status", "other", *run)
     says("tickets", "finished", "ask", "other", *run)
     says("replication", "same", "replicate", "sqlite:///trial.db#other", "sqlite:///trial.db#other")
     says("replication", "parted", "replicate", "sqlite:///trial.db#other", "sqlite:///trial.db#third")
@@ -298,6 +300,7 @@ def live() -> None:
     Path("totals.csv").write_text("batch,arm,count,total\n" + "".join(lines))
     document("tell", "rated", "--totals", "totals.csv", *run)
     says("status", "contradicted", "status", "rated", *run)
+    says("status", "by-coin", "status", "rated", *run)
     spoken("certify", "early-cut", "--gap", "0.3", "--means", "0.6,0.4", *LIVE, "--out", "winner")
     for name, ones in (("first", 9), ("second", 8), ("back", 1)):
         document("init", "winner/protocol.toml", *run, "--name", name, "--arm-names", "A,B")
@@ -307,6 +310,7 @@ def live() -> None:
             Path("totals.csv").write_text("batch,arm,count,total\n" + "".join(lines))
             document("tell", name, "--totals", "totals.csv", *run)
     says("status", "winner", "status", "first", *run)
+    says("status", "named", "status", "first", *run)
     says("replication", "winners", "replicate", "sqlite:///trial.db#first", "sqlite:///trial.db#second")
     says("replication", "other-winner", "replicate", "sqlite:///trial.db#first", "sqlite:///trial.db#back")
     says("doctor", "store", "doctor", *run)

@@ -233,11 +233,12 @@ LEFT_OUT = {
     "Description": {"header", "rows"},
     "Design": {"actions_digest", "certify"},
     "Entrant": {"certificate", "curve", "view"},
+    "ExperimentStatus": {"analysis"},
     "Replay": {"runs"},
     "Reproduction": {"rows"},
     "RewardLog": {"high", "low", "rewards"},
     "Row": {"claim"},
-    "Verification": {"winner"},
+    "Verification": {"level", "winner"},
     "TrialPlan": {"ordinary_regret", "paper_regret", "protocol", "question", "regret"},
 }
 # what these say is open: environments and action sets of others have keys of their own, a protocol has no schema

@@ -104,7 +104,7 @@ def test_the_command_line_warns_in_words_and_as_json(tmp_path: Path) -> None:
     store = ("--store", "sqlite:///trial.db")
     banditto("init", "plan.toml", *store, "--name", "cta", "--arm-names", "A,B", cwd=tmp_path)
     fine = banditto("status", "cta", *store, "--json", cwd=tmp_path)
-    assert (json.loads(fine.stdout)["warnings"], json.loads(fine.stdout)["schema_version"]) == ([], 2)
+    assert (json.loads(fine.stdout)["warnings"], json.loads(fine.stdout)["schema_version"]) == ([], 3)
     counts = json.loads(fine.stdout)["plan"]
     lines = [f"1,{arm},{count},{count // 4}" for arm, count in counts.items()]
     (tmp_path / "totals.csv").write_text("\n".join(["batch,arm,count,total", *lines]) + "\n")

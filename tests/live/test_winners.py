@@ -84,7 +84,7 @@ def test_a_tell_may_end_it(store_url: str) -> None:
     assert log["registration"]["protocol"]["settings"]["level"] == "winner"
     assert log["events"][-1]["content"]["winner"] == 1
     page = audit_page(read_log(store_url, "x"))
-    assert "The winner is new: it led by 1, and more than" in page
+    assert "At the last look the best mean led by 1, and more than" in page
     assert "two runs name different winners with probability at most 0.3" in page
 
 

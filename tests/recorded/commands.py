@@ -24,6 +24,7 @@ FILES = {
     'policies = ["random-threshold", "ucb1"]\n',
     "told_arms.py": "def worse(rng): return rng.random() < 0.4\ndef better(rng): return rng.random() < 0.7\n",
     "rewards.csv": "ticket,reward\n1-1,1\n1-2,0\n",
+    "totals.csv": "batch,arm,count,total\n1,A,34,8\n1,B,34,27\n",
 }
 ARMS = "--means 0.8,0.4 --horizon 1e5 --rho 0.3 --pairs 200 --json"
 LINEAR = "--theta 0.6,-0.3 --actions actions.csv --horizon 1e6 --rho 0.3 --pairs 60 --json"
@@ -82,6 +83,11 @@ stop cta {STORE} --reason enough --json
 verify cta {STORE} --json
 replicate sqlite:///trial.db#cta sqlite:///trial.db#cta --json
 export cta {STORE} --format csv --out tickets.csv --json
+init plan.toml {STORE} --name decided --arm-names A,B --json
+tell decided {STORE} --totals totals.csv --json
+status decided {STORE} --json
+export decided {STORE} --out decided.csv
+export decided {STORE} --out decided.csv --quiet
 doctor --json
 """.strip().splitlines()
 # what depends on the machine, on the clock, or on both through a hash

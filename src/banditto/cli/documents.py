@@ -1,7 +1,8 @@
 """The types of what every verb prints with `--json`; `tools/schemas.py` writes `schemas/` from them.
 
 A type is a promise to those who read documents. A new key makes a new type with the next `schema_version`, and the old
-type stays in `DOCUMENTS` before it, from `earlier_documents.py`, so that documents which were kept are still read.
+type stays in `DOCUMENTS` before it, from `earlier_documents.py` or `earlier_live_documents.py`, so that documents which
+were kept are still read.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Annotated, Any, Literal, NotRequired
 from typing_extensions import TypedDict
 
 from banditto.cli import earlier_documents as earlier
+from banditto.cli import earlier_live_documents as earlier_live
 from banditto.core.json_types import Digest, Keywords, Natural, Positive
 from banditto.core.provenance import Origin, Provenance, Warned
 from banditto.geometry.design.design_result import DesignContent
@@ -228,7 +230,7 @@ class StoppedDocument(StoppedContent, LiveOrigin):
 class StatusDocument(StatusContent, Provenance):
     """What `banditto status --json` prints."""
 
-    schema_version: Literal[2]
+    schema_version: Literal[3]
 
 
 class PendingDocument(WaitingContent, LiveOrigin):
@@ -260,15 +262,15 @@ DOCUMENTS: dict[str, tuple[Any, ...]] = {
     "design": (DesignDocument,),
     "doctor": (DoctorDocument,),
     "export": (ExportDocument,),
-    "init": (earlier.FirstInitDocument, InitDocument),
+    "init": (earlier_live.FirstInitDocument, InitDocument),
     "pending": (PendingDocument,),
     "plan": (earlier.FirstPlanDocument, PlanDocument),
     "policies": (earlier.FirstPoliciesDocument, PoliciesDocument),
     "replay": (earlier.FirstReplayDocument, ReplayDocument),
-    "replication": (earlier.FirstReplicationDocument, ReplicationDocument),
+    "replication": (earlier_live.FirstReplicationDocument, ReplicationDocument),
     "reproduction": (ReproductionDocument,),
     "selection": (SelectionDocument,),
-    "status": (earlier.FirstStatusDocument, StatusDocument),
+    "status": (earlier_live.FirstStatusDocument, earlier_live.SecondStatusDocument, StatusDocument),
     "stopped": (StoppedDocument,),
     "tickets": (TicketsDocument,),
     "told": (ToldDocument,),

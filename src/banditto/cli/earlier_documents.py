@@ -1,7 +1,8 @@
 """Types of documents as earlier versions of their schemas have them: what users kept is read for ever.
 
 Nothing is written by these types, and nothing in them changes: `tools/schema_versions.json` pins every one, down to the
-order of its keys and the names of those whose names end with `Content`.
+order of its keys and the names of those whose names end with `Content`. Those of live experiments are in
+`earlier_live_documents.py`.
 """
 
 from __future__ import annotations
@@ -23,8 +24,6 @@ from banditto.core.json_types import (
     Share,
 )
 from banditto.core.provenance import Origin, Provenance, Warned
-from banditto.live.answers import TicketCounts
-from banditto.live.replicate import DivergenceContent
 from banditto.measure.attack.attacking import WorstContent
 from banditto.measure.certificate import CoinDecides, IntervalKind, Judgement, RegretContent, ShareOfRandomPlay
 from banditto.measure.comparison import LeastRegret
@@ -323,45 +322,6 @@ class FirstCalibrationDocument(FirstCalibration, Warned, Provenance):
     """What `banditto calibrate --json` printed."""
 
 
-class FirstRegistered(TypedDict):
-    """An experiment that was registered."""
-
-    name: str
-    digest: Digest
-    head: Digest
-    arm_names: list[str]
-
-
-class FirstInitDocument(FirstRegistered, Provenance):
-    """What `banditto init --json` printed."""
-
-    schema_version: Literal[1]
-
-
-class FirstStatus(TypedDict):
-    """Where an experiment stands, beside what every document says."""
-
-    name: str
-    state: Literal["running", "finished", "stopped"]
-    digest: Digest
-    head: Digest
-    events: Natural
-    batch: Natural
-    horizon: Natural
-    spent: Natural
-    plan: dict[str, Natural]
-    told: dict[str, Natural]
-    issued: Natural
-    tickets: TicketCounts
-    registered: str
-
-
-class FirstStatusDocument(FirstStatus, Provenance):
-    """What `banditto status --json` printed."""
-
-    schema_version: Literal[1]
-
-
 class PolicyContent(TypedDict):
     """A policy that can be named."""
 
@@ -378,20 +338,3 @@ class FirstPoliciesDocument(Origin):
     schema_version: Literal[1]
     policies: list[PolicyContent]
     versions: dict[str, Any]
-
-
-class FirstReplication(TypedDict):
-    """Two runs side by side, when all policies promised the same sequence."""
-
-    digest: Digest
-    runs: Annotated[list[str], Keywords(minItems=2, maxItems=2)]
-    decisions: list[Natural]
-    compared: Natural
-    same: bool
-    divergence: DivergenceContent | None
-
-
-class FirstReplicationDocument(FirstReplication, Provenance):
-    """What `banditto replicate --json` printed."""
-
-    schema_version: Literal[1]

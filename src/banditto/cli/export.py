@@ -24,7 +24,10 @@ def export(
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
 ) -> int:
-    """Write tickets (csv, parquet), the log (json) or an audit report (html). Exit code 3 if it does not verify."""
+    """Write tickets (csv, parquet), the log (json) or an audit report (html). Exit code 3 if it does not verify.
+
+    With --out, stderr says who won or leads, once a batch is decided.
+    """
     if kind not in FORMATS:
         raise InvalidArgument("format", kind, ", ".join(FORMATS))
     url = parameters.store_url(store)
@@ -52,4 +55,7 @@ def export(
         print_steps({"file": out, "receipt": log.receipt()}, "", as_json)
     elif path is not None and not quiet:
         sys.stderr.write(f"banditto: wrote {out}\n")
+        analysis = log.analysis() if log.verification.holds else None
+        if analysis is not None:
+            sys.stderr.write(f"banditto: {analysis.headline}\n")
     return EXIT_OK if log.verification.holds else EXIT_CHECK

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -11,14 +11,18 @@ from banditto.cli.output import EXIT_OK, print_steps, print_warnings
 from banditto.core.exact import real
 from banditto.core.text import text_table
 
-STATUS_VERSION: Final = 2  # of the schema
+if TYPE_CHECKING:
+    from banditto.measure.analysis.analysis import Analysis
+
+STATUS_VERSION: Final = 3  # of the schema
+_LONGEST = 36  # letters of an arm's name, so that a line fits a terminal of 100 columns
 OlderThan = Annotated[
     str | None, typer.Option("--older-than", metavar="SECONDS", help="Only those that have waited so long.")
 ]
 
 
 def status(name: parameters.Name, store: parameters.StoreOption = None, as_json: parameters.Json = False) -> int:
-    """Say where an experiment stands."""
+    """Say where an experiment stands: who won or leads, and what each arm pays, once a batch is decided."""
     with parameters.opened(store, name) as experiment:
         found = experiment.status()
         control = experiment.registration.protocol.settings.get("control")
@@ -42,10 +46,21 @@ def status(name: parameters.Name, store: parameters.StoreOption = None, as_json:
     rows += [(f"arm {arm}", f"{found.told[arm]:,} of {pulls:,} rewards") for arm, pulls in found.plan.items()]
     rows += [("tickets", ", ".join(f"{count:,} {state}" for state, count in found.tickets.items()))]
     rows += [("events", f"{found.events:,}"), ("digest", found.digest), ("head", found.head)]
-    print_steps(found.to_dict(), text_table(("", name), rows), as_json, STATUS_VERSION)
+    parts = [text_table(("", name), rows)]
+    if found.analysis is not None:
+        parts = [found.analysis.headline, *parts, _estimates(found.analysis)]
+    print_steps(found.to_dict(), "\n\n".join(parts), as_json, STATUS_VERSION)
     if not as_json:
         print_warnings(list(found.warnings))
     return EXIT_OK
+
+
+def _estimates(found: Analysis) -> str:
+    """Write each arm's mean with its interval, in lines that fit a terminal."""
+    from banditto.measure.analysis.analysis import ARM_HEADER
+
+    rows = [(name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…", *row) for name, *row, _ in found.arm_rows()]
+    return text_table(ARM_HEADER[:-1], rows, align="lrlrr")
 
 
 def pending(

@@ -38,7 +38,7 @@ def verify(
 
     with progress_bar("verify", quiet, "events") as progress:
         found = replay(url, name, expect, progress=progress)
-    named = f", winner {found.winner} (level: winner)" if found.winner is not None else ""
+    named = "" if found.winner is None else f", winner {found.winner} (level: {found.level})"
     text = f"{name} verifies: {found.events:,} events, {len(found.decisions)} decisions{named}, head {found.head}"
     if not found.holds:
         where = "" if found.event is None else f"event {found.event}: "

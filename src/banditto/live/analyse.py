@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from banditto.core.errors import InvalidArgument
+from banditto.core.errors import ContractError, InvalidArgument
 from banditto.engine.blocks import Progress
 from banditto.engine.observations import Observations, Observed
-from banditto.measure.analysis.analysing import analysis_of, checked_confidence
 from banditto.measure.analysis.analysis import Analysis
 from banditto.measure.analysis.checks import Check, assignment_check, loss_check
-from banditto.measure.analysis.metric_analysis import MetricOptions, with_metrics
 
 _ALLOWED = "an experiment, URL#NAME, an exported log, a replay, a selection, or an execution of watch_pair"
 
@@ -54,9 +53,13 @@ def analyse(
         >>> found.winner, found.decided_by
         ('0', 'lead')
     """
+    from banditto.measure.analysis.analysing import analysis_of, checked_confidence
+    from banditto.measure.analysis.metric_analysis import MetricOptions, with_metrics
+
     confidence, options = checked_confidence(confidence), MetricOptions.of(metric_ranges, guardrails)
-    found = analysis_of(observed(source, progress), confidence, binary)
-    return with_metrics(with_checks(found), options)
+    seen = observed(source, progress)
+    _check_width(seen)
+    return with_metrics(with_checks(analysis_of(seen, confidence, binary)), options)
 
 
 def observed(source: object, progress: Progress | None = None) -> Observations:
@@ -75,6 +78,26 @@ def observed(source: object, progress: Progress | None = None) -> Observations:
         with Experiment.open(url, name) as experiment:
             return experiment.observations()
     raise InvalidArgument("source", source, _ALLOWED)
+
+
+def analysed_if_possible(seen: Observations) -> Analysis | None:
+    """Analyse what was seen, for those who have more to say than that; None where nothing can be said yet."""
+    if not seen.batches:
+        return None
+    from banditto.measure.analysis.analysing import analysis_of  # SciPy is loaded once there is work for it
+
+    try:
+        _check_width(seen)
+        return with_checks(analysis_of(seen))
+    except (InvalidArgument, ContractError):
+        return None
+
+
+def _check_width(seen: Observations) -> None:
+    """Refuse rewards whose range is so wide that no mean could be turned back into their units."""
+    if seen.ends is not None and not math.isfinite(seen.ends[1] - seen.ends[0]):
+        given = f"rewards from {seen.ends[0]:g} to {seen.ends[1]:g}"
+        raise InvalidArgument("source", given, "a range whose width is a finite number")
 
 
 def with_checks(found: Analysis) -> Analysis:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal, NamedTuple
 
 from typing_extensions import TypedDict
 
 from banditto.core.json_types import Digest, Keywords, Natural, Positive
 from banditto.engine.observations import DecidedBy
+from banditto.measure.analysis.analysis import Analysis
+from banditto.measure.analysis.estimates import ArmContent, ArmEstimate
 from banditto.policies.policy import Level, LevelContent
 
 AskState = Literal["issued", "waiting", "finished", "stopped"]
@@ -71,10 +73,19 @@ class StatusContent(TypedDict):
     registered: str
     warnings: list[str]
     level: LevelContent
-    winner: Annotated[str | None, Keywords(description="at the level of winners the arm that was named, once one was")]
+    winner: Annotated[
+        str | None, Keywords(description="the arm that the policy has named, or committed to; null while there is none")
+    ]
     decided_by: Annotated[
         DecidedBy | None,
         Keywords(description="what named the winner: its lead, or a shared coin (the control, where there is one)"),
+    ]
+    headline: Annotated[
+        str | None, Keywords(description="who won or leads, and by how much; null before the first decision")
+    ]
+    estimates: Annotated[
+        list[ArmContent],
+        Keywords(description="every arm's mean, with intervals that hold at once; empty before the first decision"),
     ]
 
 
@@ -161,11 +172,22 @@ class ExperimentStatus:
     registered: str  # when; UTC, ISO 8601
     warnings: tuple[str, ...] = ()  # arms whose rewards contradict what the protocol promises of them
     level: Level = "sequence"  # what two runs have in common: every pull, or the winner
-    winner: str | None = None  # at the level of winners: the arm that was named, which ended the experiment
+    winner: str | None = None  # the arm that was named, or committed to
     decided_by: DecidedBy | None = None  # what named it
+    analysis: Analysis | None = field(default=None, repr=False, compare=False)  # of decided batches, without checks
+
+    @property
+    def headline(self) -> str | None:
+        """Who won or leads, what it pays, and by how much it is better; None before the first decision."""
+        return None if self.analysis is None else self.analysis.headline
+
+    @property
+    def estimates(self) -> tuple[ArmEstimate, ...]:
+        """Every arm's mean, with intervals that hold at once; none before the first decision."""
+        return () if self.analysis is None else self.analysis.arms
 
     def to_dict(self) -> StatusContent:
-        """Return plain data with the names of the attributes."""
+        """Return plain data with the names of the attributes; of the `analysis`, its headline and its estimates."""
         return {
             "name": self.name,
             "state": self.state,
@@ -189,4 +211,6 @@ class ExperimentStatus:
             "level": self.level,
             "winner": self.winner,
             "decided_by": self.decided_by,
+            "headline": self.headline,
+            "estimates": [arm.to_dict() for arm in self.estimates],
         }

@@ -73,7 +73,7 @@ class MemoryDesk(AbstractContextManager["MemoryDesk"]):
         for ticket, reward in rewards:
             self._standing.tell(ticket, reward)
             place = ticket.batch, stage.order.arm(ticket.position)
-            self._squares[place] = self._squares.get(place, NO_SUMS).plus(reward, registration.rewards)
+            self._squares[place] = self._squares.get(place, NO_SUMS).plus(reward, registration)
         if self._standing.due:
             content, self._standing = self._standing.decide(self._course)
             self._decisions.append(content)

@@ -101,8 +101,8 @@ class FoldedLog:
 
     @property
     def winner(self) -> str | None:
-        """The name of the arm that a policy at the level of winners has named."""
-        arm = self.standing.stage.winner
+        """The name of the arm that the policy has named, or committed to."""
+        arm = self.standing.chosen(self.decisions[-1].counts if self.decisions else ())
         return None if arm is None else self.registration.arm_names[arm]
 
     def arm_of(self, ticket: Ticket) -> int:

@@ -27,17 +27,14 @@ from banditto.live.checked_words import LONGEST_TEXT, checked_name, checked_text
 from banditto.live.event_log import Row
 from banditto.live.fold import Course, Stage, Standing, Ticket
 from banditto.live.metrics import Metrics
-from banditto.live.observing import observe
-from banditto.live.promises import contradictions, promised_rate
+from banditto.live.observing import Squares, looked_up_squares, observations_of, observe
 from banditto.live.registration import Registration, registered
 from banditto.live.sql import Reading, Writing, now
+from banditto.live.status import status_of
 from banditto.live.store import Store
-from banditto.live.winners import found_by
-from banditto.policies.policy import own_level
 from banditto.version import __version__
 
 T = TypeVar("T")
-Seen = tuple[list[int], list[float]]  # counts and totals of a batch, in the policy's units
 MOST_TICKETS = 10_000
 SOFTWARE = {"banditto": __version__, "numpy": np.__version__, "python": platform.python_version()}
 
@@ -78,6 +75,7 @@ class Experiment(AbstractContextManager["Experiment"]):
         self._store = store
         self._course = Course(registration)
         self._bookmark = Bookmark("", "", self._course.start())
+        self._squares: tuple[str, Squares] = "", {}  # of the batches up to a decision, which is known by its hash
 
     # -- opening -------------------------------------------------------------------------------------------------------
 
@@ -259,58 +257,33 @@ class Experiment(AbstractContextManager["Experiment"]):
     def status(self) -> ExperimentStatus:
         """Look up where the experiment stands: its batch, what was handed out and told, the digest and the head.
 
-        Its `warnings` name arms whose rewards contradict the `rate_at_most` of the protocol. A policy at the level of
-        winners ends the experiment by naming one: its `winner`, `decided_by` its "lead" or the shared "coin".
+        Once the policy has named an arm, or committed to one, that is the `winner`, `decided_by` its "lead" or the
+        shared "coin"; a policy at the level of winners ends the experiment with it. From the first decision on,
+        `headline` says in a line who won or leads, and `estimates` has every arm's mean with an interval, as `analyse`
+        has them. `warnings` name arms whose rewards contradict the `rate_at_most` of the protocol.
         """
-        names = self.registration.arm_names
-        row, standing, counts, seen = self._store.read(self._look)
-        winner = standing.stage.winner
-        found = None if winner is None else found_by(self.registration, seen[:-1])
-        planned = [(names[arm], arm, pulls) for arm, pulls in enumerate(standing.stage.pulls) if pulls]
-        return ExperimentStatus(
-            name=self.name,
-            state=standing.status,
-            digest=row["digest"],
-            head=row["head"],
-            events=row["events"],
-            batch=standing.stage.batch,
-            horizon=self._course.horizon,
-            spent=standing.stage.spent,
-            plan={name: pulls for name, _, pulls in planned},
-            told={name: standing.counts[arm] for name, arm, _ in planned},
-            issued=standing.issued,
-            tickets={state: counts.get(state, 0) for state in ("open", "told", "missing", "late")},
-            registered=row["created"],
-            warnings=tuple(contradictions(self.registration, seen)),
-            level=own_level(self.registration.policy()),
-            winner=None if winner is None else names[winner],
-            decided_by=None if found is None else found.decided_by,
-        )
+        return self._store.read(self._look)
 
-    def _look(self, view: Reading) -> tuple[Row, Standing, dict[str, int], list[Seen]]:
-        """Look up the experiment's row, where it stands, how many tickets are in which state, and what was paid."""
-        row = view.find(self.name)
-        if row is None:
-            raise ConflictError(f"experiment {self.name} is gone")
-        standing, self._bookmark = self._standing(view, row)
-        seen: list[Seen] = []
-        if promised_rate(self.registration) is not None or standing.stage.winner is not None:
-            told = [event.content for event in view.decisions(row["id"])]
-            seen = [(batch["counts"], [float.fromhex(total) for total in batch["totals"]]) for batch in told]
-            paid = [self.registration.total(*both) for both in zip(standing.sums, standing.counts, strict=True)]
-            seen.append((standing.counts, paid))
-        return row, standing, view.count_tickets(row["id"]), seen
+    def _look(self, view: Reading) -> ExperimentStatus:
+        row, standing = self._found(view)
+        decisions, known = view.decisions(row["id"]), self._squares  # looked at once: threads may share this object
+        if decisions and known[0] != decisions[-1].hash:  # rewards of decided batches never change
+            known = self._squares = decisions[-1].hash, looked_up_squares(view, self.registration, row)
+        contents = [event.content for event in decisions]
+        seen = observations_of(self.registration, contents, standing, known[1], None)
+        return status_of(self.registration, row, standing, view.count_tickets(row["id"]), seen)
 
     def observations(self) -> Observations:
         """Look up what was seen so far, batch by batch, as `analyse` wants it."""
-        return self._store.read(self._observed)
+        return self._store.read(lambda view: observe(view, self.registration, *self._found(view)))
 
-    def _observed(self, view: Reading) -> Observations:
+    def _found(self, view: Reading) -> tuple[Row, Standing]:
+        """Look up the experiment's row, and where it stands."""
         row = view.find(self.name)
         if row is None:
             raise ConflictError(f"experiment {self.name} is gone")
         standing, self._bookmark = self._standing(view, row)
-        return observe(view, self.registration, row, standing)
+        return row, standing
 
     def pending(self, older_than: float | timedelta | None = None, most: int = 1000) -> list[Pending]:
         """List tickets without a reward, the oldest first.

@@ -1,4 +1,8 @@
-"""Exports: every ticket as CSV or Parquet, or the whole log as JSON, each with the digest and the head."""
+"""Exports: every ticket as CSV or Parquet, or the whole log as JSON, each with the digest and the head.
+
+The JSON has an analysis for those who read it by eye or in another language. Nothing here reads it again: whoever
+analyses the file works it out from the events, which verify.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +18,22 @@ from typing_extensions import TypedDict
 from banditto.core.errors import LogError, MissingExtra
 from banditto.core.json_types import Digest, Natural
 from banditto.engine.blocks import Progress
+from banditto.engine.observations import Observations
+from banditto.live.analyse import analysed_if_possible
 from banditto.live.event_log import Event, Row
 from banditto.live.fold import Ticket, exact_sum
 from banditto.live.metrics import METRIC_PREFIX
+from banditto.live.observing import LogSums, observed_before
 from banditto.live.sql import Reading
 from banditto.live.store import Store
 from banditto.live.verify import Verification, verified
+from banditto.measure.analysis.analysis import Analysis
 
 COLUMNS = (
     *("ticket", "batch", "place", "attempt", "arm", "arm_name", "status", "pulls", "reward", "issued", "answered"),
     *("reason", "experiment", "digest", "head"),
 )
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2  # 1 had no analysis
 
 
 class ReceiptContent(TypedDict):
@@ -39,11 +47,19 @@ class ReceiptContent(TypedDict):
 
 
 class VerifiedLog(NamedTuple):
-    """An experiment's row and events, and what `verify` says of them, as they were at one moment."""
+    """An experiment's row and events, and what `verify` says of them, as they were at one moment.
+
+    The observations are from events that verify; None if there are none.
+    """
 
     row: Row
     events: list[Event]
     verification: Verification
+    observations: Observations | None
+
+    def analysis(self) -> Analysis | None:
+        """Work out what the events that verify taught; None before the first batch is decided."""
+        return None if self.observations is None else analysed_if_possible(self.observations)
 
     def receipt(self) -> ReceiptContent:
         """Make what to keep outside the store: whoever has it can tell whether the log was written anew."""
@@ -65,9 +81,13 @@ def read_log(url: str, name: str, progress: Progress | None = None) -> VerifiedL
 
 def looked_up(view: Reading, name: str, progress: Progress | None = None) -> VerifiedLog:
     """Read and verify a log as `read_log` does, inside a transaction."""
-    row = view.known(name)
-    verification = verified(view, name, progress=progress)
-    return VerifiedLog(row, list(view.events(row["id"])), verification)
+    row, sums = view.known(name), LogSums()
+    verification = verified(view, name, progress=progress, watch=sums.add)
+    events = list(view.events(row["id"]))
+    if verification.event is None:
+        return VerifiedLog(row, events, verification, sums.observations())
+    # the fold may have taken a part of the bad event
+    return VerifiedLog(row, events, verification, observed_before(events[: verification.event - 1], row))
 
 
 def export(log: VerifiedLog, kind: str) -> bytes:
@@ -75,7 +95,7 @@ def export(log: VerifiedLog, kind: str) -> bytes:
     if log.verification.problem is not None:
         raise LogError(log.verification.problem, log.verification.event)
     if kind == "json":
-        return _json(log.row, log.events)
+        return _json(log)
     lines = list(_lines(log.row, log.events))
     columns = (*COLUMNS, *sorted({name for line in lines for name in line}.difference(COLUMNS)))
     return _csv(lines, columns) if kind == "csv" else _parquet(lines, columns)
@@ -158,13 +178,16 @@ def _parquet(lines: list[dict[str, Any]], columns: Sequence[str]) -> bytes:
     return out.getvalue()
 
 
-def _json(row: Row, events: list[Event]) -> bytes:
+def _json(log: VerifiedLog) -> bytes:
+    row, analysis = log.row, log.analysis()
     content = {
         "schema_version": SCHEMA_VERSION,
         **{key: row[key] for key in ("name", "digest", "head", "created")},
         "registration": json.loads(row["registration"]),
-        "events": [
-            {"number": e.number, "kind": e.kind, "time": e.time, "content": e.content, "hash": e.hash} for e in events
+        "analysis": None if analysis is None else analysis.to_dict(),
+        "events": [  # last, so that a reader has the rest at hand and takes them one by one
+            {"number": e.number, "kind": e.kind, "time": e.time, "content": e.content, "hash": e.hash}
+            for e in log.events
         ],
     }
     return (json.dumps(content, indent=2) + "\n").encode()

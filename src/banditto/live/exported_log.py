@@ -7,17 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
-
 from banditto.core.digest import canonical_json
 from banditto.core.errors import BandittoError, InvalidArgument, LogError, masked
 from banditto.engine.blocks import Progress
-from banditto.engine.observations import Flow, Observations
-from banditto.live.event_log import Event, FoldedLog, folded
-from banditto.live.fold import Ticket
-from banditto.live.metrics import MetricSum
-from banditto.live.observing import NO_SUMS, ArmSums, observations_of
-from banditto.live.registration import Registration, RewardRange
+from banditto.engine.observations import Observations
+from banditto.live.event_log import Event, folded
+from banditto.live.observing import LogSums
+from banditto.live.registration import Registration
 
 _CHUNK = 1 << 20
 _EVENTS = '\n  "events": ['  # as `export` writes it; inside a name the line feed and the quotes would be escaped
@@ -83,68 +79,10 @@ class ExportedEvents:
             yield Event(content["number"], content["kind"], content["time"], body, content["hash"])
 
 
-class _Adding:
-    """Adds up what an analysis needs, event by event."""
-
-    def __init__(self, registration: Registration) -> None:
-        self._ends: RewardRange = registration.rewards
-        arms = len(registration.arm_names)
-        self.squares: dict[tuple[int, int], ArmSums] = {}
-        self.metrics: dict[tuple[str, int, int], MetricSum] = {}
-        self.flow = np.zeros((3, arms), dtype=np.int64)  # slots handed out first, all tickets, lost
-
-    def add(self, event: Event, fold: FoldedLog) -> None:
-        content = event.content
-        if event.kind == "ask":
-            for _, attempt, arm in content["slots"]:
-                self.flow[0, arm] += attempt == 0
-                self.flow[1, arm] += 1
-        elif event.kind == "tell":
-            for batch, position, attempt, reward in content["rewards"]:
-                self._reward(batch, fold.arm_of(Ticket(batch, position, attempt)), reward, 1)
-            for name, lines in content.get("metrics", {}).items():
-                for batch, position, attempt, value in lines:
-                    self._metric(name, batch, fold.arm_of(Ticket(batch, position, attempt)), value)
-        elif event.kind == "missing":
-            self.flow[2, fold.arm_of(Ticket(*content["ticket"]))] += 1
-        elif event.kind == "correct":
-            ticket = Ticket(*content["ticket"])
-            self._reward(ticket.batch, fold.arm_of(ticket), content["before"], -1)
-            self._reward(ticket.batch, fold.arm_of(ticket), content["after"], 1)
-
-    def _metric(self, name: str, batch: int, arm: int, value: float) -> None:
-        before = self.metrics.get((name, batch, arm))
-        one = MetricSum(
-            name=name, batch=batch, arm=arm, count=1, total=value, squares=value**2, smallest=value, largest=value
-        )
-        self.metrics[name, batch, arm] = one if before is None else before.plus(one)
-
-    def _reward(self, batch: int, arm: int, reward: float, sign: int) -> None:
-        self.squares[batch, arm] = self.squares.get((batch, arm), NO_SUMS).plus(reward, self._ends, sign)
-
-
 def _observed(document: ExportedEvents) -> Observations:
-    registration = document.registration
-    adding = _Adding(registration)
-    decisions: list[dict[str, Any]] = []
-    fold: FoldedLog | None = None
+    sums = LogSums()
     for event, fold in folded(iter(document), document.row):
-        adding.add(event, fold)
-        if event.kind == "decide":
-            decisions.append(event.content)
-    assert fold is not None  # an empty log is an error
-    complete = {content["batch"] for content in decisions}
-    told = {batch for batch, _ in adding.squares}
-    flow = None
-    if adding.flow[1].any():
-        arms = range(len(registration.arm_names))
-        due = [sum(content["counts"][arm] for content in decisions if content["batch"] in told) for arm in arms]
-        # slots of the batch that is being played are no part of the plan yet
-        running = fold.standing.stage
-        first = adding.flow[0].copy()
-        if running.batch not in complete and not running.finished:
-            for position in range(fold.standing.issued):
-                first[running.order.arm(position)] -= 1
-        handed, lost = adding.flow[1].tolist(), adding.flow[2].tolist()
-        flow = Flow(tuple(due), tuple(first.tolist()), tuple(handed), tuple(lost))
-    return observations_of(registration, decisions, fold.standing, adding.squares, flow, adding.metrics.values())
+        sums.add(event, fold)
+    found = sums.observations()
+    assert found is not None  # an empty log is an error
+    return found

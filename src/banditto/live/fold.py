@@ -209,6 +209,16 @@ class Standing:
             content["winner"] = after.winner
         return content, Standing.start(after)
 
+    def chosen(self, before: Sequence[int]) -> int | None:
+        """Return the arm that was named, or that is pulled alone since a decision; None if there is none yet.
+
+        `before` are the pulls of the batch before this one, which was the last one if the experiment is finished.
+        """
+        if self.stage.winner is not None:
+            return self.stage.winner
+        played = [arm for arm, count in enumerate(self.stage.pulls or before) if count]
+        return played[0] if len(played) == 1 else None
+
     def _arm(self, ticket: Ticket) -> int:
         """Find the arm of a ticket of this batch."""
         if ticket.batch != self.stage.batch or not 0 <= ticket.position < self.issued:

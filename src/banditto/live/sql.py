@@ -140,7 +140,7 @@ def now() -> str:
 
 
 class ToldSums(NamedTuple):
-    """Rewards of one arm in one batch: how many, the sum of squares above the low end, and how many are at no end."""
+    """Rewards of one arm in one batch: how many, the sum of squares as shares, and how many are at no end."""
 
     batch: int
     arm: int
@@ -243,15 +243,16 @@ class Reading:
         query = sql.select(TICKETS.c.status, sql.func.count()).where(TICKETS.c.experiment == experiment)
         return {row[0]: row[1] for row in self._connection.execute(query.group_by(TICKETS.c.status))}
 
-    def told_sums(self, experiment: int, low: float, high: float) -> Iterator[ToldSums]:
-        """Add up the rewards of each batch and arm that count: their number, squares above `low`, and how many are
-        neither `low` nor `high`."""
+    def told_sums(self, experiment: int, low: float, high: float, span: float | None) -> Iterator[ToldSums]:
+        """Add up the rewards of each batch and arm that count: their number, squares of shares of `span` above `low`
+        (0 without a span), and how many are neither `low` nor `high`."""
         above = TICKETS.c.reward - low
+        square: Any = sql.literal(0.0)
+        if span is not None:  # PostgreSQL refuses to round to 0
+            square = sql.case((above <= _TINY * span, 0.0), else_=(above / span) * (above / span))
         inside = sql.case((sql.or_(TICKETS.c.reward == low, TICKETS.c.reward == high), 0), else_=1)
         query = (
-            sql.select(
-                TICKETS.c.batch, TICKETS.c.arm, sql.func.count(), sql.func.sum(above * above), sql.func.sum(inside)
-            )
+            sql.select(TICKETS.c.batch, TICKETS.c.arm, sql.func.count(), sql.func.sum(square), sql.func.sum(inside))
             .where(TICKETS.c.experiment == experiment, TICKETS.c.status == "told")
             .group_by(TICKETS.c.batch, TICKETS.c.arm)
         )

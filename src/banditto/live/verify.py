@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from typing_extensions import TypedDict
@@ -11,10 +12,11 @@ from typing_extensions import TypedDict
 from banditto.core.errors import InvalidArgument, LogError, shown
 from banditto.core.json_types import Natural
 from banditto.engine.blocks import Progress
-from banditto.live.event_log import Decision, FoldedLog, Row, folded
+from banditto.live.event_log import Decision, Event, FoldedLog, Row, folded
 from banditto.live.fold import Ticket
 from banditto.live.sql import Reading
 from banditto.live.store import Store
+from banditto.policies.policy import Level, own_level
 
 
 class VerificationContent(TypedDict):
@@ -42,7 +44,8 @@ class Verification:
         problem: the first thing that is wrong, in words; None if everything follows.
         event: the number of the first bad event; None if no event is bad.
         decisions: what was decided after each batch, as far as the log follows.
-        winner: the arm that a policy at the level of winners has named; None without one.
+        winner: the arm that the policy has named, or committed to; None without one.
+        level: "winner" if two runs have the winner in common, "sequence" if every pull.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Verification:
     event: int | None
     decisions: tuple[Decision, ...]
     winner: str | None = None
+    level: Level = "sequence"
 
     @property
     def holds(self) -> bool:
@@ -62,7 +66,7 @@ class Verification:
     def to_dict(self) -> VerificationContent:
         """Return plain data; `holds` is `verified`, and of the decisions, which stand in the log, it has the number.
 
-        The `winner` stands in the log, too, and in what `status` says.
+        The `winner` and the `level` stand in the log, too, and in what `status` says.
         """
         return {
             "name": self.name,
@@ -108,8 +112,17 @@ def verify(url: str, name: str, expect: str | None = None, *, progress: Progress
         return store.read(lambda view: verified(view, name, expect, progress))
 
 
-def verified(view: Reading, name: str, expect: str | None = None, progress: Progress | None = None) -> Verification:
-    """Check a log as `verify` does, inside a transaction, for those who go on to read what was verified."""
+def verified(
+    view: Reading,
+    name: str,
+    expect: str | None = None,
+    progress: Progress | None = None,
+    watch: Callable[[Event, FoldedLog], None] | None = None,
+) -> Verification:
+    """Check a log as `verify` does, inside a transaction, for those who go on to read what was verified.
+
+    `watch` is called with every event that follows, and the fold after it.
+    """
     row = view.known(name)
     fold: FoldedLog | None = None
     problem: str | None = None
@@ -118,6 +131,8 @@ def verified(view: Reading, name: str, expect: str | None = None, progress: Prog
     try:
         for event, after in folded(view.events(row["id"], progress=progress, of=row["events"]), row):
             fold = after
+            if watch is not None:
+                watch(event, fold)
             met = met or event.hash == expect
         if fold is not None:
             problem = _difference(view, row, fold)
@@ -134,6 +149,7 @@ def verified(view: Reading, name: str, expect: str | None = None, progress: Prog
         event=number,
         decisions=() if fold is None else tuple(fold.decisions),
         winner=None if fold is None else fold.winner,
+        level="sequence" if fold is None else own_level(fold.registration.policy()),
     )
 
 

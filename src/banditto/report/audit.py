@@ -1,7 +1,8 @@
 """The audit report of a live experiment: one HTML file that opens anywhere.
 
-Its headings follow CONSORT-ACE, the checklist for reports of trials with an adaptive design (Dimairo et al., BMJ and
-Trials 2020), as far as a log can answer; what only the people who ran the trial know is named at the end.
+What the experiment taught comes first. The other headings follow CONSORT-ACE, the checklist for reports of trials with
+an adaptive design (Dimairo et al., BMJ and Trials 2020), as far as a log can answer; what only the people who ran the
+trial know is named at the end.
 """
 
 from __future__ import annotations
@@ -13,14 +14,16 @@ from collections.abc import Sequence
 from banditto.core.text import short
 from banditto.live.event_log import Decision, Event
 from banditto.live.export import VerifiedLog
-from banditto.live.fold import Ticket, exact_sum
+from banditto.live.fold import Ticket
 from banditto.live.promises import contradictions
 from banditto.live.registration import Registration
 from banditto.live.replicate import grounds_of
 from banditto.live.verify import Verification
 from banditto.live.winners import found_by
+from banditto.measure.analysis.analysis import Analysis
 from banditto.policies.policy import PlacedPolicy
 from banditto.report import page
+from banditto.report.taught import TAUGHT, taught
 
 _OPEN_ITEMS = (
     "Title, abstract, background and objectives (items 1 and 2)",
@@ -41,7 +44,7 @@ _LEVELS = {
 
 def audit_page(log: VerifiedLog) -> str:
     """Write the report, from the log as far as it verifies."""
-    found = log.verification
+    found, analysis = log.verification, log.analysis()
     events = log.events if found.event is None else log.events[: found.event - 1]
     title = f"Audit report: {found.name}"
     parts = [page.heading(1, title), _verdict(found)]
@@ -49,12 +52,13 @@ def audit_page(log: VerifiedLog) -> str:
         return page.page(title, parts)
     registration = Registration.from_json(json.dumps(events[0].content["registration"]))
     parts += [
+        *([] if analysis is None else taught(analysis)),
         *_summary(found, events),
         *_design(registration, found),
         *_randomisation(registration),
         *_adaptations(found, registration),
         *_flow(events, registration),
-        *_outcomes(events, registration),
+        *_outcomes(analysis, found),
         *_changes(events),
         *_timeline(events),
         page.heading(2, "What this report cannot say"),
@@ -130,8 +134,7 @@ def _adaptations(found: Verification, registration: Registration) -> list[str]:
     parts = [page.heading(2, "Interim decisions that were taken (items 14b and 14c)")]
     if not found.decisions:
         return [*parts, page.paragraph("No batch is complete yet.")]
-    if found.winner is not None:
-        parts.append(page.paragraph(_named(found, registration)))
+    parts += _lead(found, registration)
     names, ends = registration.arm_names, registration.rewards
     if registration.scales and (ends.low, ends.high) != (0, 1):
         units = f"(reward - {ends.low:g}) / ({ends.high:g} - {ends.low:g})"
@@ -163,16 +166,17 @@ def _adaptations(found: Verification, registration: Registration) -> list[str]:
     return parts
 
 
-def _named(found: Verification, registration: Registration) -> str:
-    """Say in words who won, and by what."""
+def _lead(found: Verification, registration: Registration) -> list[str]:
+    """Say by how much the best mean led, and had to, where the policy tells; who won stands at the top."""
+    if found.decisions[-1].winner is None:
+        return []
     how = found_by(registration, [(decision.counts, decision.totals) for decision in found.decisions])
     if how is None:
-        return f"The winner is {found.winner}."
-    words = {
-        "lead": f"it led by {short(how.lead)}, and more than {short(how.needed)} was needed",
-        "coin": f"nobody led by more than {short(how.needed)}, so that the shared default was named",
-    }
-    return f"The winner is {found.winner}: {words[how.decided_by]}."
+        return []
+    led = f"At the last look the best mean led by {short(how.lead)}"
+    if how.decided_by == "lead":
+        return [page.paragraph(f"{led}, and more than {short(how.needed)} was needed.")]
+    return [page.paragraph(f"{led}, and not by more than {short(how.needed)}, so that the shared default was named.")]
 
 
 def _moment(time: str) -> str:
@@ -219,22 +223,16 @@ def _flow(events: Sequence[Event], registration: Registration) -> list[str]:
     return parts
 
 
-def _outcomes(events: Sequence[Event], registration: Registration) -> list[str]:
-    decided = [event.content for event in events if event.kind == "decide"]
+def _outcomes(analysis: Analysis | None, found: Verification) -> list[str]:
     parts = [page.heading(2, "Outcomes and estimation (item 17)")]
-    if not decided:
-        return [*parts, page.paragraph("No batch is complete yet.")]
-    rows = []
-    for arm, name in enumerate(registration.arm_names):
-        count = sum(content["counts"][arm] for content in decided)
-        total = sum(exact_sum(content["sums"][arm]) for content in decided)
-        rows.append((name, f"{count:,}", short(float(total / count)) if count else ""))
+    if analysis is None:
+        said = "Nothing can be estimated from the batches so far." if found.decisions else "No batch is complete yet."
+        return [*parts, page.paragraph(said)]
     note = (
-        "Of complete batches, in the rewards' own units. An arm that looks worse than it is gets dropped and cannot"
-        " recover, so means over several batches lean away from the truth a little; the mean of an arm in one of the"
-        " batches above does not, since whether the arm was played there was decided before."
+        f"Estimates with intervals stand at the top ({TAUGHT}). There is no table of means over all batches: an arm"
+        " that looks worse than it is gets dropped and cannot recover, so that such means lean away from the truth."
     )
-    return [*parts, page.table(("arm", "rewards", "mean"), rows), page.paragraph(note, "soft")]
+    return [*parts, page.paragraph(note)]
 
 
 def _changes(events: Sequence[Event]) -> list[str]:

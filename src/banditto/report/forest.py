@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -10,34 +11,38 @@ from matplotlib.figure import Figure
 from banditto.measure.analysis.analysis import Analysis
 from banditto.report.style import LOOKS, Look, drawn_in, new_figure, plain
 
-_MOST = 40  # rows of one panel, so that a figure stays one
+MOST_ROWS = 40  # of one panel, so that a figure stays one
+_LETTERS = 12.5  # of the title, in an inch
+_SHORT = 4.5  # letters of a label, for an inch of the figure, that are not set smaller
 
 
 def forest_figure(analysis: Analysis, look: Look = LOOKS["light", "wide"]) -> Figure:
     """Draw means above and differences below, each with its interval; a difference of 0 has a line."""
-    arms = [arm for arm in analysis.arms if arm.estimate is not None][:_MOST]
-    differences = analysis.differences[:_MOST]
+    arms = [arm for arm in analysis.arms if arm.estimate is not None][:MOST_ROWS]
+    differences = analysis.differences[:MOST_ROWS]
     percent = analysis.observations.binary and analysis.observations.ends == (0.0, 1.0)
     scale = 100.0 if percent else 1.0
     with drawn_in(look):
         rows = [len(arms), len(differences)] if differences else [len(arms)]
-        figure = new_figure(look, 1.5 + 0.32 * sum(rows) + 0.5 * len(rows))
+        figure = new_figure(look, 1.5 + (0.42 if look.narrow else 0.32) * sum(rows) + 0.5 * len(rows))
         panels = figure.subplots(len(rows), 1, height_ratios=rows, squeeze=False)[:, 0]
         for place, arm in enumerate(arms):
             assert arm.estimate is not None
             won = arm.name == analysis.winner
             _row(panels[0], look, place, (scale * arm.low, scale * arm.estimate, scale * arm.high), won)
         labels = [f"{plain(arm.name)} ({arm.used:,})" for arm in arms]
-        _finish(panels[0], labels, "share of rewards that are 1, %" if percent else "mean reward")
+        _finish(panels[0], look, labels, "share of rewards that are 1, %" if percent else "mean reward")
         if differences:
             for place, one in enumerate(differences):
                 values = (scale * one.low, scale * one.estimate, scale * one.high)
                 _row(panels[1], look, place, values, one.low > 0.0)
             panels[1].axvline(0.0, color=look.theme.ink, linewidth=0.8)
-            against = [f"{plain(one.arm)} - {plain(one.against)}" for one in differences]
-            _finish(panels[1], against, "difference, percentage points" if percent else "difference")
+            less = " -\n" if look.narrow else " - "  # two long names would leave no room on a narrow screen
+            against = [f"{plain(one.arm)}{less}{plain(one.against)}" for one in differences]
+            _finish(panels[1], look, against, "difference, percentage points" if percent else "difference")
         sure = f"intervals hold at once with probability {100.0 * analysis.confidence:g}%"
-        panels[0].set_title(f"{_title(analysis)}\n{sure}", loc="left", fontsize=10)
+        lines = [textwrap.fill(line, int(_LETTERS * look.width)) for line in (_title(analysis), sure)]
+        figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=10)
     return figure
 
 
@@ -57,10 +62,12 @@ def _row(axes: Axes, look: Look, place: int, values: tuple[float, float, float],
     axes.plot(middle, place, marker="o", markersize=7, color=colour, markerfacecolor=inside, linestyle="none")
 
 
-def _finish(axes: Axes, labels: list[str], title: str) -> None:
-    axes.set_yticks(range(len(labels)), labels)
+def _finish(axes: Axes, look: Look, labels: list[str], title: str) -> None:
+    longest = max((len(line) for label in labels for line in label.split("\n")), default=0)
+    crowded = longest > _SHORT * look.width
+    axes.set_yticks(range(len(labels)), labels, fontsize=8 if crowded else 10)
     axes.invert_yaxis()
     axes.margins(x=0.06, y=0.2)
     axes.grid(visible=True, axis="x")
     axes.set_axisbelow(True)
-    axes.set_xlabel(title)
+    axes.set_xlabel(textwrap.fill(title, 24) if crowded and look.narrow else title)

@@ -19,16 +19,19 @@ body { margin: 0 auto; padding: 1.5rem 1rem 4rem; max-width: 60rem; background: 
   font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
 h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 .5rem; overflow-wrap: anywhere; }
 h2 { font-size: 1.2rem; margin: 2.5rem 0 .5rem; }
-p { margin: .5rem 0; }
+p { margin: .5rem 0; overflow-wrap: anywhere; }
+.headline { font-size: 1.1rem; font-weight: 600; }
 .soft, figcaption { color: var(--soft); font-size: .92rem; }
 figure { margin: .5rem 0 0; }
 figure img { display: block; width: 100%; height: auto; }
-.scroll { overflow-x: auto; }
+.scroll { overflow-x: auto; } .scroll + .scroll { margin-top: 1rem; }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; min-width: 100%; }
 th, td { padding: .35rem .5rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
 th { font-weight: 600; vertical-align: bottom; }
 th:first-child, td:first-child, .text td, .text th { text-align: left; padding-left: 0; }
-td:first-child { white-space: normal; overflow-wrap: anywhere; min-width: 8rem; max-width: 18rem; }
+.names th:nth-child(2), .names td:nth-child(2), .ends-in-words td:last-child { text-align: left; }
+td:first-child, .names td:nth-child(2) { white-space: normal; overflow-wrap: anywhere; min-width: 8rem;
+  max-width: 18rem; }
 .text td:last-child { white-space: normal; min-width: 16rem; }
 pre { background: var(--code); padding: .7rem .9rem; overflow: auto; max-height: 24rem; border-radius: 6px;
   font-size: .85rem; }

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.special import gammaln
 from typing_extensions import TypedDict
 
 from banditto.core.arrays import FloatArray, IntArray
@@ -92,4 +91,6 @@ def _smaller_tail(every: int, gone: int, out: int, mine: int) -> float:
 
 def _choices(of: int, some: IntArray) -> FloatArray:
     """The logarithm of how many ways there are to choose `some`."""
+    from scipy.special import gammaln  # here, so that who asks and tells does not wait for SciPy
+
     return np.asarray(gammaln(of + 1.0) - gammaln(some + 1.0) - gammaln(of - some + 1.0))

@@ -1,0 +1,43 @@
+"""What an experiment taught, as a section of a page: who won, every arm, the winner against all others, a picture."""
+
+from __future__ import annotations
+
+from banditto.measure.analysis.analysis import ARM_HEADER, DIFFERENCE_HEADER, Analysis
+from banditto.report import page
+from banditto.report.forest import MOST_ROWS, forest_figure
+from banditto.report.style import LOOKS, as_svg, drawn_in
+
+TAUGHT = "What the experiment taught"
+
+
+def taught(analysis: Analysis) -> list[str]:
+    """Write the section: the headline first, then tables, what is proved of them, the checks, and the forest plot."""
+    parts = [
+        page.heading(2, TAUGHT),
+        page.paragraph(analysis.headline, "headline"),
+        page.table(ARM_HEADER, analysis.arm_rows(), "ends-in-words"),
+    ]
+    if analysis.differences:
+        parts.append(page.table(DIFFERENCE_HEADER, analysis.difference_rows(), "names"))
+    parts.append(page.paragraph(analysis.statement, "soft"))
+    kinds = {"alarm": "note", "ok": ""}
+    checks = [page.paragraph(_sentence(check.line), kinds[check.verdict]) for check in analysis.checks]
+    return [*parts, *checks, page.picture(_forest(analysis))]
+
+
+def _sentence(line: str) -> str:
+    return f"{line[0].upper()}{line[1:]}."
+
+
+def _forest(analysis: Analysis) -> page.Picture:
+    """Draw the forest plot in every look; what it shows, in words, is for those who cannot see it."""
+    looks = {}
+    for key, look in LOOKS.items():
+        with drawn_in(look):
+            looks[key] = as_svg(forest_figure(analysis, look))
+    spoken = f"The numbers of the two tables above as points with intervals. {analysis.headline}."
+    shown = (
+        "The tables above" if len(analysis.arms) <= MOST_ROWS else f"The first {MOST_ROWS} lines of the tables above"
+    )
+    caption = f"{shown} as a picture. Filled: the winner, and differences whose intervals lie above 0."
+    return page.Picture("", spoken, caption, looks)
