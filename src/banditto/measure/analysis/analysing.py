@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,7 +62,7 @@ def analysis_of(seen: Observations, confidence: float = 0.95, binary: bool | Non
     elif binary and not seen.binary:
         raise InvalidArgument("binary", True, "False: some rewards are between the ends of their range")
     kind = limits_for(seen.rewards, binary, all(batch.squares is not None for batch in seen.batches))
-    if stages.has_stages(seen.policy):
+    if stages.has_stages(seen.policy) and stages.can_begin(seen.policy, seen.horizon):
         return _Planned(seen, seen.policy, confidence, kind).analysis()
     return _AnyTime(seen, confidence).analysis()
 
@@ -104,10 +105,9 @@ class _Planned:
         self._arms = len(seen.names)
         self._stages = stages.stages_of(policy, seen.horizon)
         tests, self._fresh = split(seen)
+        tests = as_described(tests, stages.described(policy))
         if not tests:
             raise InvalidArgument("source", "no complete batch", "an experiment with a batch that is decided")
-        if not self._stages or len(tests) > self._stages[-1].batch + 1:
-            raise ContractError(f"{seen.policy.name} played more batches than it describes")
         # an arm's last stage: it was played in all batches up to there
         self._last = [self._stage_of(arm, tests) for arm in range(self._arms)]
         if self._fresh is not None and seen.winner is not None:
@@ -223,6 +223,12 @@ def split(seen: Observations) -> tuple[list[SeenBatch], Sums | None]:
         return tests, None
     fresh = added(rest, seen.winner)
     return tests, fresh if fresh.pulls else None
+
+
+def as_described(tests: Sequence[SeenBatch], pulls: Sequence[int]) -> list[SeenBatch]:
+    """Keep the batches up to the first whose size no protocol fixes, as that of a final choice among who is left."""
+    both = zip(tests, pulls, strict=False)
+    return [batch for batch, _ in takewhile(lambda pair: set(pair[0].counts) <= {0, pair[1]}, both)]
 
 
 def added(batches: Sequence[SeenBatch], arm: int) -> Sums:

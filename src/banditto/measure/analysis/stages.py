@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, NamedTuple, TypeGuard
 
 from banditto.measure.analysis import critical_values
@@ -43,13 +44,14 @@ class Critical:
     pair: float
 
 
+def described(policy: Policy[Any]) -> list[int]:
+    """List the pulls of each arm in play, batch by batch, as the policy describes them."""
+    return [int(row["pulls per arm"]) for row in policy.describe().to_dict()["batches"]]
+
+
 def stages_of(policy: Policy[Any], horizon: int) -> tuple[Stage, ...]:
     """List the stages at which an experiment may be analysed, the first to the last; their shares add up to 1."""
-    sums: list[tuple[int, int]] = []
-    total = 0
-    for number, row in enumerate(policy.describe().to_dict()["batches"]):
-        total += int(row["pulls per arm"])
-        sums.append((number, total))
+    sums = list(enumerate(accumulate(described(policy))))
     kept: list[tuple[int, int]] = []
     for number, pulls in reversed(sums):
         if not kept or pulls * _RATIO <= kept[-1][1] or number == 0:
@@ -68,6 +70,12 @@ def stages_of(policy: Policy[Any], horizon: int) -> tuple[Stage, ...]:
 def has_stages(policy: object) -> TypeGuard[Policy[Any]]:
     """Whether a policy pulls all arms in play equally often, so that its numbers of pulls are known in advance."""
     return isinstance(policy, Policy) and not isinstance(policy, Acting)
+
+
+def can_begin(policy: Policy[Any], horizon: int) -> bool:
+    """Whether the first batch that a policy describes fits into the horizon; a ladder may be too long for it."""
+    pulls = described(policy)
+    return bool(pulls) and policy.arms * pulls[0] <= horizon
 
 
 def fresh_place(error: float, level: str) -> float:
