@@ -637,7 +637,7 @@ def test_false_alarms_of_equal_loss_are_rare(handed: tuple[int, ...], rate: floa
     numbers: list[Sequence[int]] = [range(out + 1) for out in handed]
     for lost in product(*numbers):
         chance = math.prod(float(one[gone]) for one, gone in zip(chances, lost, strict=True))
-        if chance > 1e-9 and sum(lost):
+        if chance > 1e-9 and any(lost):
             found = equal_loss(handed, lost)
             for level in alarms:
                 alarms[level] += chance * (found < level)

@@ -24,7 +24,7 @@ Source = Annotated[
     typer.Argument(
         metavar="EXPERIMENT|LOG", help="A name with --store, URL#NAME, or the file of a log (export --format json)."
     ),
-    parameters.StandsFor("name"),
+    parameters.StandsFor("name", "source"),
 ]
 Confidence = Annotated[
     str, typer.Option("--confidence", metavar="X", help="How likely all intervals hold at once, at the least.")
@@ -95,7 +95,9 @@ def _place_to_draw(text: str | None) -> Path | None:
 
 def _drawn(found: Analysis, suffix: str) -> bytes:
     from banditto.report.forest import forest_figure
-    from banditto.report.style import as_png, as_svg
+    from banditto.report.style import LOOKS, as_png, as_svg, drawn_in
 
-    drawing = forest_figure(found)
-    return as_svg(drawing) if suffix == ".svg" else as_png(drawing)
+    look = LOOKS["light", "wide"]
+    with drawn_in(look):
+        drawing = forest_figure(found, look)
+        return as_svg(drawing) if suffix == ".svg" else as_png(drawing)
