@@ -47,7 +47,7 @@ BAD: dict[str, list[tuple[list[str], str, str]]] = {
         (["cta"], "--store", "nothing"),
         (["cta", "--store", "sqlite:///nowhere.db"], "--store", "sqlite:///nowhere.db"),
         (["STORE#cta", *_S], "--store", "STORE"),
-        (["cta", *_S], _RUN, "rewards of B alone"),
+        (["cta", *_S], _RUN, "rewards of A alone"),
         (["nowhere.json"], _RUN, "nowhere.json"),
         (["plan.toml"], _RUN, "plan.toml"),
         (["empty.csv"], _RUN, "empty.csv"),
