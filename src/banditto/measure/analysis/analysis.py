@@ -96,7 +96,7 @@ class ArmEstimate:
         return cls(name=name, estimate=None, low=-math.inf, high=math.inf, pulls=0, used=0, data="none")
 
     def to_dict(self) -> ArmContent:
-        """Return plain data; the interval is null for an arm that was never pulled."""
+        """Return plain data; `low` and `high` are its interval, which is null for an arm that was never pulled."""
         known = self.estimate is not None
         return {
             "name": self.name,
@@ -129,7 +129,10 @@ class Difference:
         return replace(self, ratio=one.estimate / other.estimate, ratio_low=one.low / other.high, ratio_high=high)
 
     def to_dict(self) -> DifferenceContent:
-        """Return plain data; an end of the ratio's interval is null where it is infinite."""
+        """Return plain data; `low` and `high` are its interval, `ratio_low` and `ratio_high` that of the ratio.
+
+        An end that is infinite is null.
+        """
         high = self.ratio_high if math.isfinite(self.ratio_high) else None
         return {
             "arm": self.arm,
@@ -180,7 +183,7 @@ class Analysis:
     Examples:
         >>> from banditto import analyse, select
         >>> arms = {"old": lambda rng: rng.random() < 0.4, "new": lambda rng: rng.random() < 0.8}
-        >>> found = analyse(select(arms, gap=0.2, seed=2))
+        >>> found = analyse(select(arms, gap=0.05, seed=2))
         >>> found.winner, found.decided_by, found.differences[0].low > 0
         ('new', 'lead', True)
     """
@@ -306,7 +309,7 @@ class Analysis:
         return "".join([*tables, html_table((self.statement,), [(check.line,) for check in self.checks])])
 
     def to_dict(self) -> AnalysisContent:
-        """Return plain data: `winner`, `decided_by`, `arms`, `differences`, `confidence`, `level`, `coverage`, ..."""
+        """Return plain data with `winner`, `headline` and `statement`; `compared` and `observations` are left out."""
         return {
             "schema_version": SCHEMA_VERSION,
             "headline": self.headline,
