@@ -240,6 +240,7 @@ LEFT_OUT = {
     "Reproduction": {"rows"},
     "RewardLog": {"high", "low", "rewards"},
     "Row": {"claim"},
+    "Selection": {"seen"},
     "Verification": {"winner"},
     "TrialPlan": {"ordinary_regret", "paper_regret", "protocol", "question", "regret"},
 }

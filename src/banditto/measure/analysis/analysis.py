@@ -173,6 +173,7 @@ class Analysis:
     Attributes:
         arms: each arm's `estimate`, `low` and `high`, its `pulls`, and how many of them were `used`.
         differences: of the winner against every other arm; of the arm that leads, while there is no winner.
+        compared: the number of that arm, from 0.
         confidence: how likely all intervals hold at once, at the least.
         level: what two labs have in common: "sequence", every pull, or "winner".
         coverage: why the intervals hold, and what that assumes.
