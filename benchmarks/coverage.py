@@ -375,12 +375,12 @@ def count_ordinary_failures(only_last: bool) -> Count:
     return count
 
 
-def forgotten_looks(policy: Any, horizon: int) -> tuple[stages.Stage, ...]:
+def forgotten_looks(policy: Any, horizon: int) -> tuple[stages.PullStage, ...]:
     """Stages that all spend the whole error: pooled means, as if their number had been fixed."""
     return tuple(stage._replace(share=1.0) for stage in _STAGES(policy, horizon))
 
 
-def forgotten_multiplicity(stage: stages.Stage, arms: int, error: float, level: str, coupled: bool) -> stages.Critical:
+def forgotten_multiplicity(stage: stages.PullStage, arms: int, error: float, level: str, coupled: bool) -> stages.Critical:
     """Critical values as if there were one arm and one difference."""
     place = critical_values.one_sided(error * stage.share / 2.0)
     return stages.Critical(place, place, place)

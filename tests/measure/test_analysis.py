@@ -502,7 +502,7 @@ def test_who_has_stages() -> None:
 def test_a_stage_with_a_smaller_share_has_larger_critical_values(coupled: bool) -> None:
     before = stages.Critical(0.0, 0.0, 0.0)
     for share in (1.0, 0.5, 0.1, 0.001):
-        stage = stages.Stage(batch=0, pulls=100, after=50, share=share)
+        stage = stages.PullStage(batch=0, pulls=100, after=50, share=share)
         found = stages.critical_at(stage, 3, 0.05, "sequence", coupled)
         assert (found.mean > before.mean, found.pair > before.pair) == (True, True)
         before = found
@@ -510,7 +510,7 @@ def test_a_stage_with_a_smaller_share_has_larger_critical_values(coupled: bool) 
 
 def test_normal_families_need_less_than_a_sum_of_errors() -> None:
     for arms, after in product((2, 3, 10), (0, 1000)):
-        stage = stages.Stage(batch=0, pulls=100, after=after, share=0.3)
+        stage = stages.PullStage(batch=0, pulls=100, after=after, share=0.3)
         alone, added = (stages.critical_at(stage, arms, 0.05, "sequence", coupled) for coupled in (True, False))
         assert alone.mean <= added.mean * (1 + 2e-5)
         assert alone.pair <= added.pair * (1 + 2e-5)

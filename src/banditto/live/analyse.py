@@ -10,7 +10,7 @@ from banditto.engine.blocks import Progress
 from banditto.engine.observations import Observations, Observed
 from banditto.measure.analysis.analysing import analysis_of, checked_confidence
 from banditto.measure.analysis.analysis import Analysis
-from banditto.measure.analysis.checks import Check, assignment_check, loss_check
+from banditto.measure.analysis.checks import FlowCheck, assignment_check, loss_check
 
 _ALLOWED = "an experiment, URL#NAME, an exported log, a replay, a selection, or an execution of watch_pair"
 
@@ -72,7 +72,7 @@ def observed(source: object, progress: Progress | None = None) -> Observations:
 def with_checks(found: Analysis) -> Analysis:
     """Add what the flow of tickets shows, and warnings."""
     seen = found.observations
-    checks: tuple[Check, ...] = ()
+    checks: tuple[FlowCheck, ...] = ()
     if seen.flow is not None:
         flow = seen.flow
         checks = (

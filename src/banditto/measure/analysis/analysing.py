@@ -33,7 +33,7 @@ from banditto.policies.policy import Level, Policy, own_level
 _PRIOR_SHARE = 50  # a normal prior counts for this part of an arm's pulls, if all arms get as many
 
 
-class Sums(NamedTuple):
+class UsedSums(NamedTuple):
     """An arm's pulls that are used, and the sums of their rewards and of the squares."""
 
     pulls: int
@@ -73,7 +73,7 @@ class LimitKind(NamedTuple):
     words: str
     assumes: str
     coupled: bool
-    limits: Callable[[Sums], Limits]
+    limits: Callable[[UsedSums], Limits]
 
 
 def limits_for(rewards: Rewards, binary: bool, with_squares: bool) -> LimitKind:
@@ -213,7 +213,7 @@ class _Planned:
         )
 
 
-def split(seen: Observations) -> tuple[list[SeenBatch], Sums | None]:
+def split(seen: Observations) -> tuple[list[SeenBatch], UsedSums | None]:
     """Split complete batches into those that compare arms, and the winner's pulls after a commit, if there are any."""
     tests = [batch for batch in seen.batches if sum(1 for count in batch.counts if count) > 1]
     rest = seen.batches[len(tests) :]
@@ -231,11 +231,11 @@ def as_described(tests: Sequence[SeenBatch], pulls: Sequence[int]) -> list[SeenB
     return [batch for batch, _ in takewhile(lambda pair: set(pair[0].counts) <= {0, pair[1]}, both)]
 
 
-def added(batches: Sequence[SeenBatch], arm: int) -> Sums:
+def added(batches: Sequence[SeenBatch], arm: int) -> UsedSums:
     """Add up what an arm paid in these batches."""
     squares = [batch.squares for batch in batches]
     known = [row[arm] for row in squares if row is not None]
-    return Sums(
+    return UsedSums(
         sum(batch.counts[arm] for batch in batches),
         math.fsum(batch.totals[arm] for batch in batches),
         math.fsum(known) if len(known) == len(squares) else None,

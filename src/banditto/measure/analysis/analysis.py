@@ -14,7 +14,7 @@ from banditto.core.errors import MissingExtra
 from banditto.core.json_types import InsideUnit, Interval, Keywords, Natural
 from banditto.core.text import html_table, short, text_table
 from banditto.engine.observations import DecidedBy, Observations
-from banditto.measure.analysis.checks import Check, CheckContent
+from banditto.measure.analysis.checks import FlowCheck, FlowCheckContent
 from banditto.policies.policy import Level, LevelContent
 
 SCHEMA_VERSION: Final = 1
@@ -74,7 +74,7 @@ class AnalysisContent(TypedDict):
     differences: list[DifferenceContent]
     coverage: CoverageContent
     statement: str
-    checks: list[CheckContent]
+    checks: list[FlowCheckContent]
     warnings: list[str]
 
 
@@ -195,7 +195,7 @@ class Analysis:
     confidence: float
     level: Level
     coverage: Coverage
-    checks: tuple[Check, ...] = ()
+    checks: tuple[FlowCheck, ...] = ()
     warnings: tuple[str, ...] = ()
     observations: Observations = field(repr=False)
 

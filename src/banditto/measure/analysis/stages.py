@@ -21,7 +21,7 @@ _RATIO = 1.25  # of neighbours: where looks are closer together, some are passed
 _SHARES = {"sequence": (0.55, 0.35, 0.1), "winner": (0.5, 0.5, 0.0)}
 
 
-class Stage(NamedTuple):
+class PullStage(NamedTuple):
     """A number of pulls of each arm, and what of the allowed error is spent there."""
 
     batch: int  # the last one that belongs to it, from 0
@@ -49,7 +49,7 @@ def described(policy: Policy[Any]) -> list[int]:
     return [int(row["pulls per arm"]) for row in policy.describe().to_dict()["batches"]]
 
 
-def stages_of(policy: Policy[Any], horizon: int) -> tuple[Stage, ...]:
+def stages_of(policy: Policy[Any], horizon: int) -> tuple[PullStage, ...]:
     """List the stages at which an experiment may be analysed, the first to the last; their shares add up to 1."""
     sums = list(enumerate(accumulate(described(policy))))
     kept: list[tuple[int, int]] = []
@@ -62,7 +62,7 @@ def stages_of(policy: Policy[Any], horizon: int) -> tuple[Stage, ...]:
     named = getattr(policy, "gap", None) is not None
     weights = [math.sqrt(pulls) if named else 1.0 for _, pulls in kept]
     return tuple(
-        Stage(number, pulls, max(0, horizon - policy.arms * pulls) if goes_on else 0, weight / math.fsum(weights))
+        PullStage(number, pulls, max(0, horizon - policy.arms * pulls) if goes_on else 0, weight / math.fsum(weights))
         for (number, pulls), weight in zip(kept, weights, strict=True)
     )
 
@@ -83,7 +83,7 @@ def fresh_place(error: float, level: str) -> float:
     return critical_values.one_sided(_SHARES[level][2] * error / 2.0)
 
 
-def critical_at(stage: Stage, arms: int, error: float, level: str, coupled: bool) -> Critical:
+def critical_at(stage: PullStage, arms: int, error: float, level: str, coupled: bool) -> Critical:
     """Return the places that all statements of a stage need to hold at once, with its share of the error.
 
     `coupled` limits are those of normal variables, whose families are known exactly; others are added up.
