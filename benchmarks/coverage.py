@@ -376,7 +376,9 @@ def count_ordinary_failures(only_last: bool) -> Count:
     return count
 
 
-def forgotten_multiplicity(stage: stages.Stage, arms: int, error: float, level: str, coupled: bool) -> stages.Critical:
+def forgotten_multiplicity(
+    stage: stages.PullStage, arms: int, error: float, level: str, coupled: bool
+) -> stages.Critical:
     """Critical values as if there were one arm and one difference."""
     place = critical_values.one_sided(error * stage.share / 2.0)
     return stages.Critical(place, place, place)

@@ -114,6 +114,10 @@ SIGNATURES = {
     "SuccessiveElimination": "(*, sigma: 'float' = 0.5) -> None",
     "Thompson": "(*, successes: 'float' = 1.0, failures: 'float' = 1.0) -> None",
     "UCB1": "(*, sigma: 'float' = 0.5) -> None",
+    "analyse": (
+        "(source: 'Observed | str | Path', confidence: 'float' = 0.95, *, binary: 'bool | None' = None, progress: "
+        "'Progress | None' = None) -> 'Analysis'"
+    ),
     "attack": (
         "(policy: 'AnyPolicy', *, pairs_budget: 'int' = 200000, rho: 'float | None' = None, rewards: 'RewardKind | "
         "None' = None, known: 'Sequence[Sequence[float]]' = (), seed: 'int' = 0, confidence: 'float' = 0.95, jobs: "
@@ -190,7 +194,18 @@ SIGNATURES = {
         "| None' = None, horizon: 'int | None' = None, points: 'int' = 1200) -> 'PairView'"
     ),
 }
-TYPES = {"ActionSet", "Attack", "Calibration", "Certificate", "Coins", "Design", "Comparison", "Guarantee", "Protocol"}
+TYPES = {
+    "ActionSet",
+    "Analysis",
+    "Attack",
+    "Calibration",
+    "Certificate",
+    "Coins",
+    "Design",
+    "Comparison",
+    "Guarantee",
+    "Protocol",
+}
 TYPES |= {"Experiment", "LowerBound", "Registration", "Replay", "Reproduction", "Selection", "TrialPlan"}
 ERRORS = {
     *("BandittoError", "ConflictError", "ContractError", "InvalidArgument", "MissingExtra", "ShortHorizonWarning"),
@@ -259,6 +274,7 @@ def test_every_name_can_be_used_twice() -> None:
             assert bd.replicate(f"sqlite:///{folder}/a.db#one", f"sqlite:///{folder}/a.db#two").same
         assert isinstance(bd.plan(arms=2, gap=0.4, rho=0.5), bd.TrialPlan)
         assert isinstance(bd.select({"a": lambda: 0, "b": lambda: 1}, gap=0.4), bd.Selection)
+        assert isinstance(bd.analyse(bd.watch_pair(policy, world).executions[0]), bd.Analysis)
         assert isinstance(bd.lower_bound(arms=2, gap=0.4, rho=0.5), bd.LowerBound)
         assert isinstance(bd.lai_robbins(arms=2, gap=0.4, horizon=1000), bd.LowerBound)
         assert bd.certify(bd.UCB1(), world, horizon=100, rho=0.1, pairs=3).pairs == 3

@@ -745,6 +745,7 @@ def write_design_files(folder: Path) -> None:
 
 # what takes no value can have no bad one; `certify` refuses bad values of its argument in the rows above
 VALUELESS = {"--json", "--quiet", "-q", "--help", "-h", "--normalise", "--until-settled", "--gpu", "--quick", "--split"}
+VALUELESS |= {"--not-binary"}
 
 
 def command(change: dict[str, str | None], policy: str = "random-threshold", verb: str = "certify") -> list[str]:

@@ -48,6 +48,7 @@ STATEMENTS = {
     "lower_bound": ("Beyond the paper", "docs/lower-bounds.md"),
     "lai_robbins": ("Lai and Robbins (1985)",),
     "select": ("EarlyCut", "docs/early-cut.md"),
+    "analyse": ("docs/analyse.md",),
     "UCB1": ("Auer, Cesa-Bianchi, Fischer 2002",),
     "KLUCB": ("Garivier, Cappé 2011",),
     "MOSS": ("Audibert, Bubeck 2009",),
@@ -66,17 +67,17 @@ PLAIN = {
     *("MissingExtra", "Polytope", "Protocol", "ShortHorizonWarning", "Simplex", "TrialPlan", "WorkerError"),
     *("calibrate", "cluster", "compare", "plan", "policy_of", "watch_pair"),
     *("Replay", "Reproduction", "Resampled", "RewardLog", "replay", "reproduce"),
-    *("Experiment", "Registration", "Selection", "replicate", "verify"),
+    *("Analysis", "Experiment", "Registration", "Selection", "replicate", "verify"),
     *("IllConditioned", "LogError", "NoMaximum", "NoPlan", "NoStore", "StoreError", "Unfinished"),
 }
 
 # What measures, plans or runs live: every argument or attribute is described, in its order, and there is an example.
 FUNCTIONS = {
     *("attack", "calibrate", "certify", "cluster", "compare", "plan", "replay", "replicate", "reproduce", "verify"),
-    *("lai_robbins", "lower_bound", "select", "watch_pair"),
+    *("analyse", "lai_robbins", "lower_bound", "select", "watch_pair"),
 }
 RESULTS = {"Attack", "Calibration", "Certificate", "Comparison", "LowerBound", "Replay", "Reproduction", "Selection"}
-RESULTS |= {"TrialPlan"}
+RESULTS |= {"Analysis", "TrialPlan"}
 # Users do not make these by their constructors: attributes are described instead of arguments.
 RETURNED = RESULTS | {"Experiment", "Registration"}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 _S = ["--store", "STORE"]
 
 _ARM = "NAME=MODULE:CALLABLE"
+_RUN = "EXPERIMENT|LOG"
 _R = ["a=random:random", "b=random:random"]  # two arms that can be called
 
 BAD: dict[str, list[tuple[list[str], str, str]]] = {
@@ -38,6 +39,25 @@ BAD: dict[str, list[tuple[list[str], str, str]]] = {
         ([*_R, "--gap", "0.2", "--rate-at-most", "2"], "--rate-at-most", "2.0"),
         ([*_R, "--gap", "0.2", "--sigma", "0"], "--sigma", "0.0"),
         ([*_R, "--gap", "0.2", "--sigma", "1", "--rate-at-most", "0.5"], "--rate-at-most", "0.5"),
+    ],
+    "analyse": [
+        (["nobody", *_S], _RUN, "nobody"),
+        (["STORE#nobody"], _RUN, "nobody"),
+        (["STORE#"], _RUN, "''"),
+        (["cta"], "--store", "nothing"),
+        (["cta", "--store", "sqlite:///nowhere.db"], "--store", "sqlite:///nowhere.db"),
+        (["STORE#cta", *_S], "--store", "STORE"),
+        (["cta", *_S], _RUN, "rewards of A alone"),
+        (["nowhere.json"], _RUN, "nowhere.json"),
+        (["plan.toml"], _RUN, "plan.toml"),
+        (["empty.csv"], _RUN, "empty.csv"),
+        (["trial.db"], _RUN, "trial.db"),
+        (["cta", *_S, "--confidence", "2"], "--confidence", "2.0"),
+        (["cta", *_S, "--confidence", "0.5"], "--confidence", "0.5"),
+        (["cta", *_S, "--confidence", "high"], "--confidence", "high"),
+        (["cta", *_S, "--confidence", "nan"], "--confidence", "nan"),
+        (["cta", *_S, "--figure", "forest.pdf"], "--figure", "forest.pdf"),
+        (["cta", *_S, "--figure", "nowhere/forest.svg"], "--figure", "nowhere/forest.svg"),
     ],
     "init": [
         (["nowhere.toml", *_S, "--name", "x"], "PROTOCOL", "nowhere.toml"),

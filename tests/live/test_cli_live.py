@@ -26,7 +26,7 @@ from tests.live.bad_commands import BAD
 SCHEMAS = {
     **{"init": "init", "ask": "tickets", "tell": "told", "missing": "changed", "correct": "changed", "stop": "stopped"},
     **{"status": "status", "pending": "pending", "verify": "verification", "replicate": "replication"},
-    **{"export": "export", "doctor": "doctor"},
+    **{"export": "export", "doctor": "doctor", "analyse": "analysis"},
 }
 REWARDS = {
     "rewards": "ticket,reward,note\n1-1,1,x\n1-2,0,y\n",

@@ -25,6 +25,7 @@ FILES = {
     "told_arms.py": "def worse(rng): return rng.random() < 0.4\ndef better(rng): return rng.random() < 0.7\n",
     "rewards.csv": "ticket,reward\n1-1,1\n1-2,0\n",
     "totals.csv": "batch,arm,count,total\n1,A,34,8\n1,B,34,27\n",
+    "first.csv": "batch,arm,count,total\n1,A,18,15\n1,B,18,6\n",
 }
 ARMS = "--means 0.8,0.4 --horizon 1e5 --rho 0.3 --pairs 200 --json"
 LINEAR = "--theta 0.6,-0.3 --actions actions.csv --horizon 1e6 --rho 0.3 --pairs 60 --json"
@@ -79,6 +80,12 @@ correct cta {STORE} 1-1 0 --reason typo --json
 missing cta {STORE} 1-3 --reason lost --json
 pending cta {STORE} --json
 status cta {STORE} --json
+analyse cta {STORE} --json
+init kept/protocol.toml {STORE} --name whole --arm-names A,B --json
+tell whole {STORE} --totals first.csv --json
+analyse whole {STORE} --json
+analyse whole {STORE} --confidence 0.8 --not-binary
+analyse sqlite:///trial.db#whole --figure forest.pdf
 stop cta {STORE} --reason enough --json
 verify cta {STORE} --json
 replicate sqlite:///trial.db#cta sqlite:///trial.db#cta --json

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from html import escape
 
 Row = Sequence[object]
@@ -37,6 +39,22 @@ def html_table(header: Row, rows: Sequence[Row]) -> str:
 def significant(value: float) -> float:
     """Six significant digits, for tables whose numbers may be of any size."""
     return float(f"{value:.6g}")
+
+
+def outwards(low: float, high: float, digits: int = 3) -> tuple[str, str, int]:
+    """Write an interval with so many digits of its width, its ends rounded outwards, and say how many decimals that is.
+
+    An interval that is rounded to the nearest number may lose what it covers.
+    """
+    width = high - low
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return f"{low:.4g}", f"{high:.4g}", 4
+    places = 6 if width <= 0.0 else max(0, digits - 1 - math.floor(math.log10(width)))
+    step = Decimal(1).scaleb(-places)
+    with localcontext() as context:
+        context.prec = 400  # more than any float has
+        ends = Decimal(low).quantize(step, ROUND_FLOOR) + 0, Decimal(high).quantize(step, ROUND_CEILING) + 0
+    return f"{ends[0]:f}", f"{ends[1]:f}", places
 
 
 def short(value: float) -> str:

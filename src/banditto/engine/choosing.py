@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -29,4 +30,9 @@ def chosen_by(policy: AnyPolicy, batches: Iterable[Totals], coins: Coins) -> Dec
         row = np.array([totals], dtype=np.float64)
         led = bool(policy.by_lead(state, row, coins)[0, 0])
         state = policy.decide(state, row, coins)
-    return "lead" if led else "coin"
+    return "lead" if led and _in_play(state) == 1 else "coin"
+
+
+def _in_play(state: Any) -> int:
+    """How many arms a state has left: where several are, a rule that labs share takes one of them."""
+    return int(np.count_nonzero(np.asarray(state.active)[0]))

@@ -35,7 +35,7 @@ class SeenMetric(NamedTuple):
 
 
 class Flow(NamedTuple):
-    """How tickets went, arm by arm: planned and handed out in complete batches, all that were handed out, lost."""
+    """How tickets went, arm by arm: planned and handed out in complete batches; those that are settled, and lost."""
 
     planned: tuple[int, ...]
     assigned: tuple[int, ...]

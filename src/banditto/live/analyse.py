@@ -11,7 +11,7 @@ from banditto.core.errors import ContractError, InvalidArgument
 from banditto.engine.blocks import Progress
 from banditto.engine.observations import Observations, Observed
 from banditto.measure.analysis.analysis import Analysis
-from banditto.measure.analysis.checks import Check, assignment_check, loss_check
+from banditto.measure.analysis.checks import FlowCheck, assignment_check, loss_check
 
 _ALLOWED = "an experiment, URL#NAME, an exported log, a replay, a selection, or an execution of watch_pair"
 
@@ -103,7 +103,7 @@ def _check_width(seen: Observations) -> None:
 def with_checks(found: Analysis) -> Analysis:
     """Add what the flow of tickets shows, and warnings."""
     seen = found.observations
-    checks: tuple[Check, ...] = ()
+    checks: tuple[FlowCheck, ...] = ()
     if seen.flow is not None:
         flow = seen.flow
         checks = (

@@ -143,15 +143,18 @@ class LogSums:
             first = self._first.setdefault(content["batch"], [0] * arms)
             for _, attempt, arm in content["slots"]:
                 first[arm] += attempt == 0
-                self._handed[arm] += 1
         elif event.kind == "tell":
             for batch, position, attempt, reward in content["rewards"]:
-                self._reward(batch, fold.arm_of(Ticket(batch, position, attempt)), reward, 1)
+                arm = fold.arm_of(Ticket(batch, position, attempt))
+                self._reward(batch, arm, reward, 1)
+                self._handed[arm] += 1
             for name, lines in content.get("metrics", {}).items():
                 for batch, position, attempt, value in lines:
                     self._metric(name, batch, fold.arm_of(Ticket(batch, position, attempt)), value)
         elif event.kind == "missing":
-            self._lost[fold.arm_of(Ticket(*content["ticket"]))] += 1
+            arm = fold.arm_of(Ticket(*content["ticket"]))
+            self._lost[arm] += 1
+            self._handed[arm] += 1
         elif event.kind == "correct":
             ticket = Ticket(*content["ticket"])
             self._reward(ticket.batch, fold.arm_of(ticket), content["before"], -1)
@@ -176,7 +179,7 @@ class LogSums:
         if self._fold is None:
             return None
         flow = None
-        if any(self._handed):
+        if self._first:
             told = [content for content in self._decisions if content["batch"] in self._first]
             planned = [content["counts"] for content in told]
             assigned = [self._first[content["batch"]] for content in told]
@@ -225,15 +228,17 @@ def _looked_up_flow(
 ) -> Flow | None:
     """Let the store count how tickets went."""
     complete = {content["batch"] for content in decisions}
-    counts = np.zeros((3, arms), dtype=np.int64)  # assigned in complete batches, handed out, lost
+    counts = np.zeros((3, arms), dtype=np.int64)  # assigned in complete batches, settled, lost
     told_by_tickets = {batch for batch, _ in squares}
-    for batch, arm, status, first, count in view.arm_tickets(row["id"]):
+    tickets = list(view.arm_tickets(row["id"]))
+    for batch, arm, status, first, count in tickets:
         if batch in complete and first:
             counts[0, arm] += count
-        counts[1, arm] += count
+        if status != "open":  # of those nobody knows yet
+            counts[1, arm] += count
         if status in ("missing", "late"):
             counts[2, arm] += count
-    if not counts[1].any():
+    if not tickets:
         return None
     planned = [content["counts"] for content in decisions if content["batch"] in told_by_tickets]
     assigned, handed, lost = (tuple(line) for line in counts.tolist())

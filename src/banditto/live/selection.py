@@ -167,7 +167,7 @@ class Selection:
         return verdict + html_table(HEADER, self.rows()) + html_table(("fact", "value"), self._facts())
 
     def to_dict(self) -> SelectionContent:
-        """Return plain data with the names of the attributes, and rho, seed and digest of the protocol."""
+        """Return plain data with the names of the attributes but `seen`, and rho, seed and digest of the protocol."""
         return {
             "schema_version": SCHEMA_VERSION,
             "winner": self.winner,

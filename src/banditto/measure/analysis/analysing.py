@@ -16,7 +16,7 @@ from banditto.policies.policy import own_level
 
 
 def checked_confidence(confidence: Real) -> float:
-    """Check a confidence; the number comes back."""
+    """FlowCheck a confidence; the number comes back."""
     allowed = "a number between 0.5 and 1, both excluded"
     value = real(confidence, "confidence", allowed)
     if not 0.5 < value < 1.0:

@@ -12,9 +12,9 @@ from typing_extensions import TypedDict
 
 from banditto.core.errors import MissingExtra
 from banditto.core.json_types import InsideUnit, Keywords
-from banditto.core.text import html_table, short, text_table
+from banditto.core.text import html_table, outwards, text_table
 from banditto.engine.observations import DecidedBy, Observations
-from banditto.measure.analysis.checks import Check, CheckContent
+from banditto.measure.analysis.checks import FlowCheck, FlowCheckContent
 from banditto.measure.analysis.estimates import (
     ArmContent,
     ArmEstimate,
@@ -58,7 +58,7 @@ class AnalysisContent(TypedDict):
     differences: list[DifferenceContent]
     coverage: CoverageContent
     statement: str
-    checks: list[CheckContent]
+    checks: list[FlowCheckContent]
     metrics: list[MetricContent]
     warnings: list[str]
 
@@ -79,7 +79,8 @@ _DESIGNS: dict[Design, str] = {
     "all of these at once, so they hold where it did end.",
     "fresh": "The winner's estimate is from pulls after it was chosen, which had no part in the choice; those of other "
     "arms are from numbers of pulls that were fixed in advance, and hold at all of these at once.",
-    "any time": "Pulls followed the rewards one by one. So the intervals hold after every pull at once, and are wider.",
+    "any time": "How often arms were pulled was fixed by nobody in advance. So the intervals hold after every pull at "
+    "once, and are wider.",
 }
 
 
@@ -92,6 +93,7 @@ class Analysis:
     Attributes:
         arms: each arm's `estimate`, `low` and `high`, its `pulls`, and how many of them were `used`.
         differences: of the winner against every other arm; of the arm that leads, while there is no winner.
+        compared: the number of that arm, from 0.
         confidence: how likely all intervals hold at once, at the least.
         level: what two labs have in common: "sequence", every pull, or "winner".
         coverage: why the intervals hold, and what that assumes.
@@ -103,7 +105,7 @@ class Analysis:
     Examples:
         >>> from banditto import analyse, select
         >>> arms = {"old": lambda rng: rng.random() < 0.4, "new": lambda rng: rng.random() < 0.8}
-        >>> found = analyse(select(arms, gap=0.2, seed=2))
+        >>> found = analyse(select(arms, gap=0.05, seed=2))
         >>> found.winner, found.decided_by, found.differences[0].low > 0
         ('new', 'lead', True)
     """
@@ -114,7 +116,7 @@ class Analysis:
     confidence: float
     level: Level
     coverage: Coverage
-    checks: tuple[Check, ...] = ()
+    checks: tuple[FlowCheck, ...] = ()
     metrics: tuple[MetricAnalysis, ...] = ()
     warnings: tuple[str, ...] = ()
     observations: Observations = field(repr=False)
@@ -132,7 +134,7 @@ class Analysis:
 
     @property
     def better_by(self) -> tuple[float, float] | None:
-        """By how much the winner is better than the best of all others: an interval that holds with the rest."""
+        """By how much the winner is better than the best of the others that were pulled; it holds with the rest."""
         if not self.differences:
             return None
         return min(one.low for one in self.differences), min(one.high for one in self.differences)
@@ -141,9 +143,12 @@ class Analysis:
     def headline(self) -> str:
         """Say in one line who won, what it pays, and by how much it is better than the next."""
         best = self.arms[self.compared]
-        pays = f"{self._mean(best.estimate)} of {best.used:,}"
+        _, _, places = outwards(self._scale * best.low, self._scale * best.high)
+        pays = f"{self._mean(best.estimate, min(places, 4))} of {best.used:,}"
         if self.winner is None:
             said = f"{best.name} leads: {pays}"
+        elif self.winner != best.name:  # chosen without ever having been pulled, by what features say
+            said = f"{self.winner} was chosen, and has no rewards yet; of the others {best.name} leads: {pays}"
         elif self.decided_by == "coin":
             said = f"{best.name} was chosen by the shared rule, because no arm led by enough: {pays}"
         else:
@@ -154,27 +159,31 @@ class Analysis:
         found = self.better_by
         if found is None:
             return "there is nothing to compare it with"
-        low, high = found
+        low, high = self._scale * found[0], self._scale * found[1]
         unit = " points" if self._percent else ""
-        scale = 100.0 if self._percent else 1.0
+        next_one = "the next" if all(arm.used for arm in self.arms) else "the next that was pulled"
         if low > 0.0:
-            return f"{scale * low:.3g} to {scale * high:.3g}{unit} better than the next"
+            least, most, _ = outwards(low, high, 2)
+            return f"{least} to {most}{unit} better than {next_one}"
         if high < 0.0:
-            return f"{-scale * high:.3g} to {-scale * low:.3g}{unit} worse than the best"
-        return f"between {-scale * low:.3g}{unit} worse and {scale * high:.3g}{unit} better than the next"
+            least, most, _ = outwards(-high, -low, 2)
+            return f"{least} to {most}{unit} worse than the best"
+        least, most, _ = outwards(low, high, 2)
+        return f"between {least.lstrip('-')}{unit} worse and {most}{unit} better than {next_one}"
 
     @property
     def _percent(self) -> bool:
         """Whether rewards are 0 or 1, so that means are shares."""
         return self.observations.binary and self.observations.ends == (0.0, 1.0)
 
-    def _mean(self, value: float | None) -> str:
+    @property
+    def _scale(self) -> float:
+        return 100.0 if self._percent else 1.0
+
+    def _mean(self, value: float | None, places: int) -> str:
         if value is None:
             return ""
-        return f"{100.0 * value:.4g}%" if self._percent else short(value)
-
-    def _apart(self, value: float) -> str:
-        return f"{100.0 * value:+.3g}" if self._percent else f"{value:+.4g}"
+        return f"{self._scale * value:.{places}f}" + ("%" if self._percent else "")
 
     @property
     def statement(self) -> str:
@@ -186,16 +195,22 @@ class Analysis:
         return " ".join([first, _DESIGNS[self.coverage.design], needs.format(self.coverage.assumes), rho])
 
     def arm_rows(self) -> list[tuple[str, str, str, str, str, str]]:
-        """Return a line for each arm: name, estimate, interval, pulls, those used, and a word."""
+        """Return a line for each arm: name, estimate, interval, pulls, those used, and a word.
+
+        Ends of intervals are rounded outwards.
+        """
         words = {"first": "", "after": "pulls after the choice", "all": "", "none": "never pulled"}
+        sign = "%" if self._percent else ""
         rows = []
         for number, arm in enumerate(self.arms):
             word = words[arm.data]
             if number == self.observations.winner:
                 by = {"lead": "winner, by its lead", "coin": "winner, by the shared rule", None: "winner"}
                 word = "; ".join(part for part in (by[self.decided_by], word) if part)
-            interval = "" if arm.estimate is None else f"{self._mean(arm.low)} to {self._mean(arm.high)}"
-            rows.append((arm.name, self._mean(arm.estimate), interval, f"{arm.pulls:,}", f"{arm.used:,}", word))
+            low, high, places = outwards(self._scale * arm.low, self._scale * arm.high)
+            interval = "" if arm.estimate is None else f"{low}{sign} to {high}{sign}"
+            mean = self._mean(arm.estimate, places)
+            rows.append((arm.name, mean, interval, f"{arm.pulls:,}", f"{arm.used:,}", word))
         return rows
 
     def difference_rows(self) -> list[tuple[str, str, str, str, str, str]]:
@@ -203,12 +218,14 @@ class Analysis:
         unit = " points" if self._percent else ""
         rows = []
         for one in self.differences:
-            between = f"{self._apart(one.low)} to {self._apart(one.high)}"
+            low, high, places = outwards(self._scale * one.low, self._scale * one.high)
             ratio, around = "", ""
             if one.ratio is not None:
-                top = short(one.ratio_high) if math.isfinite(one.ratio_high) else "any"
-                ratio, around = short(one.ratio), f"{short(one.ratio_low)} to {top}"
-            rows.append((one.arm, one.against, self._apart(one.estimate) + unit, between, ratio, around))
+                least, most, decimals = outwards(one.ratio_low, one.ratio_high)
+                ratio = f"{one.ratio:.{min(decimals, 6)}f}"
+                around = f"{least} to {most}" if math.isfinite(one.ratio_high) else f"{one.ratio_low:.3g} or more"
+            middle = f"{self._scale * one.estimate:+.{places}f}{unit}"
+            rows.append((one.arm, one.against, middle, f"{_signed(low)} to {_signed(high)}", ratio, around))
         return rows
 
     def metric_rows(self) -> list[tuple[str, str, str, str, str]]:
@@ -228,6 +245,7 @@ class Analysis:
         said = [f"The intervals of all {len(self.metrics)} metrics together aim at {sure}, apart from those above."]
         said += [f"That is proved for {', '.join(known)}, whose range was given."] if known else []
         said += [f"For {', '.join(rough)} nothing is proved: a normal approximation, without a range."] if rough else []
+        said += ["A value that was not told must be missing by chance alone."]
         return " ".join(said)
 
     def table(self) -> str:
@@ -252,7 +270,7 @@ class Analysis:
         return "".join([*tables, html_table((self.statement,), [(check.line,) for check in self.checks])])
 
     def to_dict(self) -> AnalysisContent:
-        """Return plain data: `winner`, `decided_by`, `arms`, `differences`, `confidence`, `level`, `coverage`, ..."""
+        """Return plain data with `winner`, `headline` and `statement`; `compared` and `observations` are left out."""
         return {
             "schema_version": SCHEMA_VERSION,
             "headline": self.headline,
@@ -298,3 +316,8 @@ class Analysis:
         """Draw a forest plot, arms above and differences below; a Matplotlib figure comes back."""
         # by its name: figures are made in a room above this one, and only who draws loads Matplotlib
         return import_module("banditto.report.forest").forest_figure(self)
+
+
+def _signed(number: str) -> str:
+    """Write a number with its sign."""
+    return number if number.startswith("-") else f"+{number}"

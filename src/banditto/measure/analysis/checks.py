@@ -16,8 +16,8 @@ ALARM = 0.001  # a check is an alarm where chance alone would do as much in one 
 Verdict = Literal["ok", "alarm"]
 
 
-class CheckContent(TypedDict):
-    """A `Check` as plain data."""
+class FlowCheckContent(TypedDict):
+    """A `FlowCheck` as plain data."""
 
     name: str
     verdict: Verdict
@@ -25,7 +25,7 @@ class CheckContent(TypedDict):
     text: str
 
 
-class Check(NamedTuple):
+class FlowCheck(NamedTuple):
     """One check: its verdict, the p-value that gave it (None where chance has no part), and words."""
 
     name: str
@@ -38,36 +38,38 @@ class Check(NamedTuple):
         """The check in a line for people."""
         return f"{self.name}: {self.verdict.upper() if self.verdict == 'alarm' else 'ok'}; {self.text}"
 
-    def to_dict(self) -> CheckContent:
+    def to_dict(self) -> FlowCheckContent:
         """Return plain data with the names of the fields."""
         return {"name": self.name, "verdict": self.verdict, "p_value": self.p_value, "text": self.text}
 
 
-def assignment_check(names: Sequence[str], assigned: Sequence[int], planned: Sequence[int]) -> Check:
+def assignment_check(names: Sequence[str], assigned: Sequence[int], planned: Sequence[int]) -> FlowCheck:
     """Compare slots that were handed out with the plan, arm by arm: the order is fixed, so that they must agree."""
     if list(assigned) == list(planned):
         said = ", ".join(f"{name} {count:,}" for name, count in zip(names, assigned, strict=True))
-        return Check("assignment", "ok", None, f"slots were handed out as planned ({said})")
+        return FlowCheck("assignment", "ok", None, f"slots were handed out as planned ({said})")
     wrong = [
         f"{name} {given:,} instead of {due:,}"
         for name, given, due in zip(names, assigned, planned, strict=True)
         if given != due
     ]
-    return Check("assignment", "alarm", None, f"slots were not handed out as planned: {', '.join(wrong)}")
+    return FlowCheck("assignment", "alarm", None, f"slots were not handed out as planned: {', '.join(wrong)}")
 
 
-def loss_check(names: Sequence[str], handed: Sequence[int], lost: Sequence[int]) -> Check:
+def loss_check(names: Sequence[str], handed: Sequence[int], lost: Sequence[int]) -> FlowCheck:
     """Ask whether some arms lose more rewards than others: each arm against the rest by Fisher's exact test."""
     if not sum(lost):
-        return Check("lost rewards", "ok", None, "no reward is missing")
+        return FlowCheck("lost rewards", "ok", None, "no reward is missing")
     shares = ", ".join(
         f"{name} {gone:,} of {out:,}" for name, gone, out in zip(names, lost, handed, strict=True) if out
     )
     p_value = equal_loss(handed, lost)
     if p_value < ALARM:
         said = f"some arms lose more than others (p = {short(p_value)}): {shares}. Those who stay away may differ, too"
-        return Check("lost rewards", "alarm", p_value, said)
-    return Check("lost rewards", "ok", p_value, f"no arm loses more than chance explains (p = {p_value:.2g}): {shares}")
+        return FlowCheck("lost rewards", "alarm", p_value, said)
+    return FlowCheck(
+        "lost rewards", "ok", p_value, f"no arm loses more than chance explains (p = {p_value:.2g}): {shares}"
+    )
 
 
 def equal_loss(handed: Sequence[int], lost: Sequence[int]) -> float:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from typing_extensions import TypedDict
 
 from banditto.core.json_types import Interval, Keywords, Natural
-from banditto.core.text import short
+from banditto.core.text import outwards
 
 Data = Literal["first", "after", "all", "none"]
 GuardrailVerdict = Literal["kept", "crossed", "open"]
@@ -74,7 +74,7 @@ class ArmEstimate:
         return cls(name=name, estimate=None, low=-math.inf, high=math.inf, pulls=0, used=0, data="none")
 
     def to_dict(self) -> ArmContent:
-        """Return plain data; the interval is null for an arm that was never pulled."""
+        """Return plain data; `low` and `high` are its interval, which is null for an arm that was never pulled."""
         known = self.estimate is not None
         return {
             "name": self.name,
@@ -107,7 +107,10 @@ class Difference:
         return replace(self, ratio=one.estimate / other.estimate, ratio_low=one.low / other.high, ratio_high=high)
 
     def to_dict(self) -> DifferenceContent:
-        """Return plain data; an end of the ratio's interval is null where it is infinite."""
+        """Return plain data; `low` and `high` are its interval, `ratio_low` and `ratio_high` that of the ratio.
+
+        An end that is infinite is null.
+        """
         high = self.ratio_high if math.isfinite(self.ratio_high) else None
         return {
             "arm": self.arm,
@@ -141,12 +144,14 @@ class MetricAnalysis:
         """Return a line for each arm: metric, arm, estimate, interval, values; and one for each comparison."""
         rows = []
         for arm in self.arms:
-            interval = "" if arm.estimate is None else f"{short(arm.low)} to {short(arm.high)}"
-            estimate = "" if arm.estimate is None else short(arm.estimate)
+            low, high, places = outwards(arm.low, arm.high)
+            interval = "" if arm.estimate is None else f"{low} to {high}"
+            estimate = "" if arm.estimate is None else f"{arm.estimate:.{places}f}"
             rows.append((self.name, arm.name, estimate, interval, f"{arm.used:,}"))
         for one in self.differences:
-            between = f"{one.low:+.4g} to {one.high:+.4g}"
-            rows.append((self.name, f"{one.arm} - {one.against}", f"{one.estimate:+.4g}", between, ""))
+            low, high, places = outwards(one.low, one.high)
+            pair, middle = f"{one.arm} - {one.against}", f"{one.estimate:+.{places}f}"
+            rows.append((self.name, pair, middle, f"{low} to {high}", ""))
         return rows
 
     def guardrail_lines(self) -> list[str]:

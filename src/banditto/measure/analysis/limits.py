@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 import numpy as np
-from scipy.special import betaincinv, betaln, log_ndtr, ndtr, xlog1py, xlogy
+from scipy.special import betainc, betaincinv, betaln, log_ndtr, ndtr, xlog1py, xlogy
 
 from banditto.core.arrays import FloatArray
 
@@ -77,9 +77,20 @@ class BinomialLimits:
 
 
 def _beta_quantile(successes: int, count: int, tails: FloatArray) -> FloatArray:
+    """Find p with P(X >= successes) = tail for a binomial X, or a little less."""
     if successes == 0:
         return np.zeros_like(tails)
-    return np.asarray(betaincinv(float(successes), count - successes + 1.0, tails))
+    a, b = float(successes), count - successes + 1.0
+    found = np.asarray(betaincinv(a, b, tails))
+    wrong = ~(betainc(a, b, found) <= tails * (1.0 + 1e-9))  # at a few places, such as a = 1000, it is off by far
+    if np.any(wrong):
+        low, high = np.zeros_like(tails), np.ones_like(tails)
+        for _ in range(120):
+            middle = (low + high) / 2.0
+            below = betainc(a, b, middle) <= tails
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        found = np.where(wrong, low, found)
+    return found
 
 
 @dataclass(frozen=True)
@@ -172,7 +183,9 @@ class ApproximateLimits:
     def _error(self) -> float:
         if self.count < 2:
             return math.inf
-        return math.sqrt(max(0.0, self.squares - self.total**2 / self.count) / (self.count - 1) / self.count)
+        rounding = self.count * 2.0**-52 * self.squares  # what sums of large numbers may lose
+        spread = max(0.0, self.squares - self.total**2 / self.count) + rounding
+        return math.sqrt(spread / (self.count - 1) / self.count)
 
 
 @dataclass(frozen=True)

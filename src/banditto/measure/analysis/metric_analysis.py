@@ -24,6 +24,7 @@ from banditto.measure.analysis.planned import LimitKind, Planned
 
 _GUARDRAIL = re.compile(r"\s*([A-Za-z0-9_][A-Za-z0-9_.-]*)\s*(<=|>=)\s*(\S+)\s*")
 _ALLOWED = "NAME<=NUMBER or NAME>=NUMBER, such as 'latency<=300'"
+_MOST_ROUNDING = 1e-6  # of a variance, which is next to nothing; beyond that nothing is proved
 Ranges = Mapping[str, tuple[float, float]]
 
 
@@ -62,7 +63,7 @@ class MetricOptions:
 
     @classmethod
     def of(cls, ranges: Ranges | None, guardrails: Iterable[str] | None) -> MetricOptions:
-        """Check what was given."""
+        """FlowCheck what was given."""
         known: dict[str, tuple[float, float]] = {}
         for name, ends in (ranges or {}).items():
             known[name] = _checked_range(name, ends)
@@ -104,7 +105,12 @@ def _analysed(found: Analysis, metric: SeenMetric, confidence: float, options: M
     seen = found.observations
     ends = options.ranges.get(metric.name)
     values = metric.batches
-    if ends is None:
+    if ends is not None and (metric.smallest < ends[0] or metric.largest > ends[1]):
+        outside = metric.smallest if metric.smallest < ends[0] else metric.largest
+        given = f"{metric.name} from {ends[0]:g} to {ends[1]:g}"
+        raise InvalidArgument("metric_ranges", given, f"a range with {outside:g} in it, which was told")
+    if ends is None or _rounding(values, *ends) > _MOST_ROUNDING:
+        ends = None
         kind = LimitKind(
             "normal approximation",
             "",
@@ -112,12 +118,7 @@ def _analysed(found: Analysis, metric: SeenMetric, confidence: float, options: M
             lambda sums: ApproximateLimits(sums.total, sums.squares or 0.0, sums.pulls),
         )
     else:
-        low, high = ends
-        if metric.smallest < low or metric.largest > high:
-            outside = metric.smallest if metric.smallest < low else metric.largest
-            given = f"{metric.name} from {low:g} to {high:g}"
-            raise InvalidArgument("metric_ranges", given, f"ends that {outside:g}, which was told, is not beyond")
-        values = tuple(_scaled(batch, low, high) for batch in values)
+        values = tuple(_scaled(batch, *ends) for batch in values)
         kind = LimitKind(
             "empirical Bernstein", "", False, lambda sums: BernsteinLimits(sums.total, sums.squares or 0.0, sums.pulls)
         )
@@ -140,12 +141,19 @@ def _analysed(found: Analysis, metric: SeenMetric, confidence: float, options: M
     )
 
 
+def _rounding(batches: Sequence[SeenBatch], low: float, high: float) -> float:
+    """What rounded sums of squares may be off by, in squares of the range: much, if values are far from 0 for it."""
+    values = sum(sum(batch.counts) for batch in batches)
+    return values * 2.0**-52 * (max(abs(low), abs(high)) / (high - low)) ** 2
+
+
 def _scaled(batch: SeenBatch, low: float, high: float) -> SeenBatch:
-    """The sums of values that were brought to [0, 1]."""
+    """The sums of values that were brought to [0, 1]; squares with what rounding may have taken away."""
     width = high - low
+    more = sum(batch.counts) * 2.0**-50 * max(abs(low), abs(high)) ** 2
     totals = [total - count * low for total, count in zip(batch.totals, batch.counts, strict=True)]
     squares = [
-        square - 2.0 * low * total + count * low * low
+        max(0.0, square - 2.0 * low * total + count * low * low) + count * more
         for square, total, count in zip(batch.squares or batch.totals, batch.totals, batch.counts, strict=True)
     ]
     return SeenBatch(batch.counts, tuple(total / width for total in totals), tuple(one / width**2 for one in squares))

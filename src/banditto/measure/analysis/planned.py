@@ -24,11 +24,11 @@ from banditto.measure.analysis.limits import (
     Together,
     difference,
 )
-from banditto.measure.analysis.stages import Critical, Stage
+from banditto.measure.analysis.stages import Critical, PullStage
 from banditto.policies.policy import Level, Policy, own_level
 
 
-class Sums(NamedTuple):
+class UsedSums(NamedTuple):
     """An arm's pulls that are used, and the sums of their rewards and of the squares."""
 
     pulls: int
@@ -42,7 +42,7 @@ class LimitKind(NamedTuple):
     words: str
     assumes: str
     coupled: bool
-    limits: Callable[[Sums], Limits]
+    limits: Callable[[UsedSums], Limits]
 
 
 def limits_for(rewards: Rewards, binary: bool, with_squares: bool) -> LimitKind:
@@ -55,7 +55,8 @@ def limits_for(rewards: Rewards, binary: bool, with_squares: bool) -> LimitKind:
         assumes = f"rewards are subgaussian with sigma {sigma:g}"
         return LimitKind("subgaussian", assumes, False, lambda sums: SubgaussianLimits(sums.total, sums.pulls, sigma))
     if binary:
-        assumes = "rewards are one of the two ends of their range, as all of them were"
+        seen = "as all of them were" if with_squares else "as their sums allow"
+        assumes = f"rewards are one of the two ends of their range, {seen}"
         return LimitKind("Clopper-Pearson", assumes, True, lambda sums: BinomialLimits(round(sums.total), sums.pulls))
     assumes = "rewards are within their range"
     if not with_squares:
@@ -183,7 +184,7 @@ class Planned:
         )
 
 
-def split(seen: Observations, values: Sequence[SeenBatch]) -> tuple[list[SeenBatch], Sums | None]:
+def split(seen: Observations, values: Sequence[SeenBatch]) -> tuple[list[SeenBatch], UsedSums | None]:
     """Split complete batches into those that compare arms, and what the winner paid after a commit, if anything."""
     tests = [batch for batch in seen.batches if sum(1 for count in batch.counts if count) > 1]
     rest = seen.batches[len(tests) :]
@@ -191,13 +192,15 @@ def split(seen: Observations, values: Sequence[SeenBatch]) -> tuple[list[SeenBat
         raise ContractError(f"{seen.policy.name} compared arms after it had committed to one")
     if own_level(seen.policy) == "winner" or seen.winner is None or not rest:
         return tests, None
+    if len(rest) > 1:  # how many pulls there are must not depend on what they pay
+        raise ContractError(f"{seen.policy.name} played several batches after it had committed to an arm")
     fresh = added(values[len(tests) :], seen.winner)
     return tests, fresh if fresh.pulls else None
 
 
 def _at_stages(
-    tests: Sequence[SeenBatch], values: Sequence[SeenBatch], arm: int, planned: Sequence[Stage]
-) -> list[Sums | None]:
+    tests: Sequence[SeenBatch], values: Sequence[SeenBatch], arm: int, planned: Sequence[PullStage]
+) -> list[UsedSums | None]:
     """Add up the values of an arm's first pulls at every stage that it came to; None for the others."""
     ends, pulls = {}, 0
     for number, batch in enumerate(tests, 1):
@@ -208,11 +211,11 @@ def _at_stages(
     return [added(values[: ends[stage.pulls]], arm) if stage.pulls in ends else None for stage in planned]
 
 
-def added(batches: Sequence[SeenBatch], arm: int) -> Sums:
+def added(batches: Sequence[SeenBatch], arm: int) -> UsedSums:
     """Add up what an arm paid in these batches."""
     squares = [batch.squares for batch in batches]
     known = [row[arm] for row in squares if row is not None]
-    return Sums(
+    return UsedSums(
         sum(batch.counts[arm] for batch in batches),
         math.fsum(batch.totals[arm] for batch in batches),
         math.fsum(known) if len(known) == len(squares) else None,

@@ -25,7 +25,7 @@ _RATIO = 1.25  # of neighbours: where looks are closer together, some are passed
 _SHARES = {"sequence": (0.55, 0.35, 0.1), "winner": (0.5, 0.5, 0.0)}
 
 
-class Stage(NamedTuple):
+class PullStage(NamedTuple):
     """A number of pulls of each arm, and what of the allowed error is spent there."""
 
     pulls: int
@@ -35,7 +35,9 @@ class Stage(NamedTuple):
     @property
     def fresh_weight(self) -> float:
         """v: how much of a difference's variance is due to the pulls after the commit, as a root."""
-        return math.sqrt(self.pulls / (self.pulls + self.after)) if self.after > 0 else 0.0
+        if self.after < self.pulls:  # fewer than before: they are not used
+            return 0.0
+        return math.sqrt(self.pulls / (self.pulls + self.after))
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Critical:
     pair: float
 
 
-def stages_of(policy: Policy[Any], horizon: int) -> tuple[Stage, ...]:
+def stages_of(policy: Policy[Any], horizon: int) -> tuple[PullStage, ...]:
     """List the stages at which an experiment may be analysed, the first to the last; their shares add up to 1."""
     rows = policy.describe().to_dict()["batches"]
     counts = {*accumulate(int(row["pulls per arm"]) for row in rows), *accumulate(_undecided(policy))}
@@ -61,7 +63,7 @@ def stages_of(policy: Policy[Any], horizon: int) -> tuple[Stage, ...]:
     named = getattr(policy, "gap", None) is not None
     weights = [math.sqrt(pulls) if named else 1.0 for pulls in kept]
     return tuple(
-        Stage(pulls, max(0, horizon - policy.arms * pulls) if goes_on else 0, weight / math.fsum(weights))
+        PullStage(pulls, max(0, horizon - policy.arms * pulls) if goes_on else 0, weight / math.fsum(weights))
         for pulls, weight in zip(kept, weights, strict=True)
     )
 
@@ -83,7 +85,7 @@ def _undecided(policy: Policy[Any]) -> Iterator[int]:
 
 def has_stages(policy: object) -> TypeGuard[Policy[Any]]:
     """Whether a policy pulls all arms in play equally often, so that its numbers of pulls are known in advance."""
-    return isinstance(policy, Policy) and not isinstance(policy, Acting)
+    return isinstance(policy, Policy) and not isinstance(policy, Acting) and bool(stages_of(policy, policy.horizon))
 
 
 def fresh_place(error: float, level: str) -> float:
@@ -91,7 +93,7 @@ def fresh_place(error: float, level: str) -> float:
     return critical_values.one_sided(_SHARES[level][2] * error / 2.0)
 
 
-def critical_at(stage: Stage, arms: int, error: float, level: str, coupled: bool) -> Critical:
+def critical_at(stage: PullStage, arms: int, error: float, level: str, coupled: bool) -> Critical:
     """Return the places that all statements of a stage need to hold at once, with its share of the error.
 
     `coupled` limits are those of normal variables, whose families are known exactly; others are added up.
