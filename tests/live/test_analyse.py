@@ -324,6 +324,17 @@ def test_a_broken_promise_is_a_warning(url: str, tmp_path: Path) -> None:
     assert banditto("analyse", f"{url}#x", "--quiet").stderr == ""
 
 
+def test_metrics_change_nothing(store_url: str, tmp_path: Path) -> None:
+    for name in ("with", "without"):
+        with Experiment.create(store_url, name, registration_of(committing(), arm_names=NAMES)) as trial:
+            while tickets := trial.ask(500).tickets:
+                paid = [(one.id, coin(one.arm, one.id)) for one in tickets]
+                more = [(ticket, reward, {"revenue": 7.5 * reward}) for ticket, reward in paid]
+                trial.tell_many(more if name == "with" else paid)
+    found, other = (analysed_everywhere(store_url, name, tmp_path) for name in ("with", "without"))
+    assert same(found, other)
+
+
 def test_a_final_choice_of_the_ladder(url: str, tmp_path: Path) -> None:
     """A tie, so that no cut decides, and a batch of a size of its own chooses."""
     policy = bd.CertifiedElimination(arms=2, horizon=2000, rho=0.3)

@@ -264,6 +264,19 @@ def test_limits_nest_around_the_mean(name: str) -> None:
     assert np.all(upper >= one.mean)
 
 
+@pytest.mark.parametrize("count", [10**9, 10**12, 10**14])
+@pytest.mark.parametrize("rate", [0.5, 0.01, 0.9999])
+def test_limits_of_very_many_rewards_are_the_normal_ones(count: int, rate: float) -> None:
+    """To a percent, however large the beta function's arguments; Chernoff's are n kl = -log P(G > x), likewise."""
+    deviation = math.sqrt(rate * (1.0 - rate) / count)
+    exact, loose = BinomialLimits(round(rate * count), count), ChernoffLimits(rate * count, count)
+    for side in ("lower", "upper"):
+        reach = np.abs(getattr(exact, side)(PLACES[1:]) - rate) / deviation
+        assert reach == pytest.approx(PLACES[1:], rel=0.01)
+        reach = np.abs(getattr(loose, side)(PLACES[1:]) - rate) / deviation
+        assert reach == pytest.approx(np.sqrt(-2.0 * stats.norm.logsf(PLACES[1:])), rel=0.01)
+
+
 def test_which_limits_rewards_allow() -> None:
     words = {
         (kind, binary, squares): limits_for(Rewards.of(kind, 0.5), binary, squares).words
@@ -793,6 +806,8 @@ def test_html_escapes_names() -> None:
     assert "<b>old" not in html
     assert "&lt;b&gt;old" in html
     assert "assignment: ok" in html
+    assert "something is &lt;odd&gt;" in html
+    assert "warning" not in decided()._repr_html_()
 
 
 def checked(found: Analysis) -> dict[str, Any]:

@@ -267,7 +267,9 @@ class Analysis:
     def _repr_html_(self) -> str:
         tables = [html_table((self.headline,), []), html_table(ARM_HEADER, self.arm_rows())]
         tables += [html_table(DIFFERENCE_HEADER, self.difference_rows())] if self.differences else []
-        return "".join([*tables, html_table((self.statement,), [(check.line,) for check in self.checks])])
+        tables.append(html_table((self.statement,), [(check.line,) for check in self.checks]))
+        tables += [html_table(("warning",), [(line,) for line in self.warnings])] if self.warnings else []
+        return "".join(tables)
 
     def to_dict(self) -> AnalysisContent:
         """Return plain data with `winner`, `headline` and `statement`; `compared` and `observations` are left out."""
