@@ -174,10 +174,12 @@ def suspects(policy: Any, environment: Environment, played: Played) -> BoolArray
         weight = stage.fresh_weight
         rest = math.sqrt(1.0 - weight * weight)
         own_up, own_down = up[rows, played.winners][:, np.newaxis], down[rows, played.winners][:, np.newaxis]
-        pair = np.maximum(own_up + down, own_down + up) * math.sqrt(0.5) > critical.pair
-        after = np.maximum(
-            weight * fresh_up[:, np.newaxis] + rest * down, weight * fresh_down[:, np.newaxis] + rest * up
-        )
+        with np.errstate(invalid="ignore"):  # of arms that never came to this stage
+            pair = np.maximum(own_up + down, own_down + up) * math.sqrt(0.5) > critical.pair
+        with np.errstate(invalid="ignore"):
+            after = np.maximum(
+                weight * fresh_up[:, np.newaxis] + rest * down, weight * fresh_down[:, np.newaxis] + rest * up
+            )
         found |= np.any((pair | (after > critical.after_commit)) & (common == number), axis=1)
     return found
 
@@ -376,6 +378,11 @@ def count_ordinary_failures(only_last: bool) -> Count:
     return count
 
 
+def forgotten_looks(policy: Any, horizon: int) -> tuple[stages.PullStage, ...]:
+    """Stages that all spend the whole error: pooled means, as if their number had been fixed."""
+    return tuple(stage._replace(share=1.0) for stage in _STAGES(policy, horizon))
+
+
 def forgotten_multiplicity(
     stage: stages.PullStage, arms: int, error: float, level: str, coupled: bool
 ) -> stages.Critical:
@@ -384,7 +391,7 @@ def forgotten_multiplicity(
     return stages.Critical(place, place, place)
 
 
-_CRITICAL = stages.critical_at
+_STAGES, _CRITICAL = stages.stages_of, stages.critical_at
 
 
 # -- what is printed ---------------------------------------------------------------------------------------------------
@@ -448,6 +455,12 @@ def measured_faults(quick: bool) -> None:
     ladder = bd.CertifiedElimination(arms=2, horizon=10**6, rho=0.3, rewards="gaussian")
     _fault("means of all pulls until it stopped", early, count_ordinary_failures(False), quick)
     _fault("the batch that decided", Cell("a ladder", ladder, 0.1, 0.5, gaussian), count_ordinary_failures(True), quick)
+    stages.stages_of = forgotten_looks
+    try:
+        often = bd.EarlyCut(arms=2, horizon=10**6, rho=0.9, gap=0.05, rewards="gaussian")
+        _fault("looks that were forgotten", Cell("early-cut", often, 0.05, 0.5, gaussian), count_failures, quick)
+    finally:
+        stages.stages_of = _STAGES
     stages.critical_at = forgotten_multiplicity
     try:
         _fault("multiplicity that was forgotten", Cell("5 arms", many, 0.1, 0.5, gaussian), count_failures, quick)

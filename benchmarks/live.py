@@ -16,8 +16,8 @@ from tests.live.servers import PostgresServer
 import banditto as bd
 from banditto.live.ask_tell import Transaction
 from banditto.live.registration import registered
-from banditto.live.sql import EVENTS, EXPERIMENTS, REQUESTS, TICKETS
 from banditto.live.store import Store, engine_of
+from banditto.live.tables import EVENTS, EXPERIMENTS, REQUESTS, TICKETS
 from benchmarks.measure import line, quick_asked
 
 HORIZON = 10**7

@@ -603,7 +603,7 @@ def test_replays_in_batches() -> None:
     with pytest.raises(InvalidArgument, match="^source: got no "):
         bd.analyse(dry)
     ladder = bd.CertifiedElimination(arms=3, horizon=20_000, rho=0.4)
-    first = stages.described(ladder)[0]
+    first = ladder.describe().to_dict()["batches"][0]["pulls per arm"]
     cut = bd.analyse(bd.replay(ladder, coin_log((2000, first + 20, 2000), (0.6, 0.5, 0.5))))
     sound(cut)
     assert (cut.winner, cut.observations.state) == (None, "running")

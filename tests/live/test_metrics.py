@@ -22,8 +22,9 @@ from banditto.live.event_log import FIRST_HASH, Event, chained
 from banditto.live.experiment import Experiment
 from banditto.live.export import COLUMNS, export, read_log
 from banditto.live.metrics import MetricSum
-from banditto.live.sql import EVENTS, EXPERIMENTS, METRICS, Reading
+from banditto.live.sql import Reading
 from banditto.live.store import Store, engine_of
+from banditto.live.tables import EVENTS, EXPERIMENTS, METRICS
 from banditto.live.verify import verify
 from banditto.report.audit import audit_page
 from tests.live.worlds import hashed_reward, place, small

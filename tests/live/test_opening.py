@@ -21,8 +21,8 @@ from banditto.core.errors import BandittoError, ConflictError, InvalidArgument, 
 from banditto.live import experiment as module
 from banditto.live.experiment import Experiment
 from banditto.live.registration import Registration, registered
-from banditto.live.sql import EXPERIMENTS, SCHEMA, metadata
 from banditto.live.store import Store, engine_of, shown_url
+from banditto.live.tables import EXPERIMENTS, SCHEMA, metadata
 from banditto.live.verify import verify
 from banditto.report.self_test import examine
 from banditto.version import __version__

@@ -16,8 +16,9 @@ import sqlalchemy as sql
 
 from banditto.core.errors import ConflictError
 from banditto.live.experiment import Experiment
-from banditto.live.sql import EXPERIMENTS, Reading, Writing, now
+from banditto.live.sql import Reading, Writing, now
 from banditto.live.store import Store, engine_of
+from banditto.live.tables import EXPERIMENTS
 from banditto.live.verify import verify
 from tests.live.servers import PostgresServer
 from tests.live.worlds import small

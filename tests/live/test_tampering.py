@@ -18,8 +18,9 @@ from banditto.core.errors import InvalidArgument, LogError
 from banditto.live.event_log import FIRST_HASH, chained
 from banditto.live.experiment import Experiment
 from banditto.live.export import VerifiedLog, export, looked_up
-from banditto.live.sql import EVENTS, EXPERIMENTS, METRICS, REQUESTS, TICKETS, Reading
+from banditto.live.sql import Reading
 from banditto.live.store import engine_of
+from banditto.live.tables import EVENTS, EXPERIMENTS, METRICS, REQUESTS, TICKETS
 from banditto.live.verify import Verification, verified
 from banditto.report.audit import audit_page
 from tests.live.servers import KINDS, PostgresServer, new_store

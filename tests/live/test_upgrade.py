@@ -17,8 +17,8 @@ from banditto.core.errors import StoreError
 from banditto.live import store
 from banditto.live.experiment import Experiment
 from banditto.live.export import export, read_log
-from banditto.live.sql import EVENTS, METRICS, SCHEMA, SCHEMA_VERSION
 from banditto.live.store import Store, engine_of
+from banditto.live.tables import EVENTS, METRICS, SCHEMA, SCHEMA_VERSION
 from banditto.live.verify import verify
 from tests.live.servers import PostgresServer
 from tests.live.worlds import small

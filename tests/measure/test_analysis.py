@@ -22,7 +22,7 @@ from banditto.core.rewards import Rewards
 from banditto.engine.observations import DecidedBy, Flow, Observations, SeenBatch, State
 from banditto.live.analyse import with_checks
 from banditto.measure.analysis import critical_values, stages
-from banditto.measure.analysis.analysing import analysis_of, limits_for
+from banditto.measure.analysis.analysing import analysis_of
 from banditto.measure.analysis.analysis import Analysis
 from banditto.measure.analysis.checks import ALARM, assignment_check, equal_loss, loss_check
 from banditto.measure.analysis.limits import (
@@ -37,6 +37,7 @@ from banditto.measure.analysis.limits import (
     Together,
     difference,
 )
+from banditto.measure.analysis.planned import limits_for
 from tests.lazily import Lazily
 
 SHARES = (1e-6, 1e-3, 0.02, 0.05, 0.3)
@@ -459,6 +460,12 @@ def test_a_commit_and_fresh_pulls_cover_all_at_once(confidence: float) -> None:
 
 # -- stages ------------------------------------------------------------------------------------------------------------
 
+
+def described(policy: Any) -> list[int]:
+    """The pulls of each arm in play, batch by batch, as the policy describes them."""
+    return [int(row["pulls per arm"]) for row in policy.describe().to_dict()["batches"]]
+
+
 STAGED: Lazily[Any] = Lazily(
     {
         "one-cut": lambda: bd.OneCut(arms=3, horizon=10**5, rho=0.3, gap=0.1),
@@ -476,19 +483,19 @@ STAGED: Lazily[Any] = Lazily(
 def test_stages_share_the_error_and_keep_their_distance(name: str) -> None:
     policy = STAGED[name]
     found = stages.stages_of(policy, policy.horizon)
-    sums = np.cumsum(stages.described(policy)).tolist()
+    sums = np.cumsum(described(policy)).tolist()
+    counts = {*sums, *np.cumsum(list(stages._undecided(policy))).tolist()}
     assert math.fsum(stage.share for stage in found) == pytest.approx(1.0, abs=1e-12)
-    assert [stage.pulls for stage in found] == [sums[stage.batch] for stage in found]
-    assert found[0].batch == 0
-    assert found[-1].batch == len(sums) - 1
     pulls = [stage.pulls for stage in found]
+    assert set(pulls) <= counts
+    assert (pulls[0], pulls[-1]) == (min(counts), max(counts))
     assert all(later >= 1.25 * earlier for earlier, later in pairwise(pulls[1:]))
     assert pulls == sorted(set(pulls))
     for stage in found:
         rest = max(0, policy.horizon - policy.arms * stage.pulls)
         assert stage.after == (0 if name == "early-cut" else rest)
         assert stage.fresh_weight == pytest.approx(
-            math.sqrt(stage.pulls / (stage.pulls + stage.after)) if stage.after else 0.0
+            math.sqrt(stage.pulls / (stage.pulls + stage.after)) if stage.after >= stage.pulls else 0.0
         )
     shares = [stage.share for stage in found]
     if policy.name in ("one-cut", "explore-then-commit"):
@@ -501,7 +508,7 @@ def test_stages_share_the_error_and_keep_their_distance(name: str) -> None:
 
 def test_early_cut_passes_over_looks_that_are_close_together() -> None:
     policy = STAGED["early-cut"]
-    assert len(stages.stages_of(policy, policy.horizon)) < len(stages.described(policy)) / 2
+    assert len(stages.stages_of(policy, policy.horizon)) < len(described(policy)) / 2
 
 
 def test_who_has_stages() -> None:
@@ -515,7 +522,7 @@ def test_who_has_stages() -> None:
 def test_a_stage_with_a_smaller_share_has_larger_critical_values(coupled: bool) -> None:
     before = stages.Critical(0.0, 0.0, 0.0)
     for share in (1.0, 0.5, 0.1, 0.001):
-        stage = stages.PullStage(batch=0, pulls=100, after=50, share=share)
+        stage = stages.PullStage(pulls=100, after=50, share=share)
         found = stages.critical_at(stage, 3, 0.05, "sequence", coupled)
         assert (found.mean > before.mean, found.pair > before.pair) == (True, True)
         before = found
@@ -523,7 +530,7 @@ def test_a_stage_with_a_smaller_share_has_larger_critical_values(coupled: bool) 
 
 def test_normal_families_need_less_than_a_sum_of_errors() -> None:
     for arms, after in product((2, 3, 10), (0, 1000)):
-        stage = stages.PullStage(batch=0, pulls=100, after=after, share=0.3)
+        stage = stages.PullStage(pulls=100, after=after, share=0.3)
         alone, added = (stages.critical_at(stage, arms, 0.05, "sequence", coupled) for coupled in (True, False))
         assert alone.mean <= added.mean * (1 + 2e-5)
         assert alone.pair <= added.pair * (1 + 2e-5)
@@ -548,7 +555,7 @@ def test_fresh_pulls_are_used_where_there_are_more_of_them(after: int, data: str
 def race() -> tuple[bd.RandomThreshold, list[int]]:
     """Three arms in batches; how often each is pulled in each of these."""
     policy = bd.RandomThreshold(arms=3, horizon=1000, rho=0.9, sigma=0.1, rewards="gaussian")
-    return policy, stages.described(policy)
+    return policy, described(policy)
 
 
 def test_an_arm_that_was_dropped_keeps_its_last_stage() -> None:
@@ -572,7 +579,7 @@ def test_an_arm_that_was_dropped_keeps_its_last_stage() -> None:
 def test_a_final_choice_among_those_who_are_left_is_no_stage() -> None:
     """Its size depends on how many are left, so that no protocol fixes it; pulls after it are fresh."""
     policy = STAGED["a ladder"]
-    pulls = stages.described(policy)
+    pulls = described(policy)
     tests = [((n, n, n), (n // 2, n // 2, n // 2)) for n in pulls]
     final = ((77, 77, 77), (40, 30, 20))
     rest = ((10**6, 0, 0), (500_000, 0, 0))
@@ -580,12 +587,6 @@ def test_a_final_choice_among_those_who_are_left_is_no_stage() -> None:
     assert [(arm.used, arm.data) for arm in found.arms] == [(10**6, "after"), *[(sum(pulls), "first")] * 2]
     short = analysis_of(observed(policy, *tests[:2], final, rest, winner=0, decided_by="coin"))  # no third one fitted
     assert [arm.used for arm in short.arms] == [10**6, *[sum(pulls[:2])] * 2]
-
-
-def test_a_ladder_that_is_longer_than_the_horizon_is_analysed_at_any_time() -> None:
-    policy = one_batch(8)
-    seen = observed(policy, ((5, 5), (2, 4)), horizon=10)
-    assert analysis_of(seen).coverage.design == "any time"
 
 
 def test_observations_that_no_policy_makes() -> None:

@@ -21,7 +21,8 @@ import sqlalchemy as sql
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
 from banditto.core.errors import InvalidArgument, NoStore, StoreError
-from banditto.live.sql import SCHEMA, SCHEMA_VERSION, Reading, Writing, make_tables, upgrade, version_of
+from banditto.live.sql import Reading, Writing
+from banditto.live.tables import SCHEMA, SCHEMA_VERSION, make_tables, upgrade, version_of
 
 T = TypeVar("T")
 ALLOWED = "sqlite:///FILE or postgresql://USER@HOST/DATABASE"

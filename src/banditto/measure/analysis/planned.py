@@ -88,8 +88,8 @@ class Planned:
         # what each arm was paid at the stages that it came to, (arm, stage); None where it has another number of pulls
         self._sums = [_at_stages(tests, values, arm, self._stages) for arm in range(self._arms)]
         self._last = [max((k for k, sums in enumerate(row) if sums is not None), default=-1) for row in self._sums]
-        if min(self._last) < 0:
-            raise ContractError(f"{seen.policy.name} pulled an arm as often as it never plans to")
+        if min(self._last) < 0:  # batches that this policy does not plan
+            raise InvalidArgument("source", "no complete batch", "an experiment with a batch that is decided")
         if self._fresh is not None and seen.winner is not None:
             before = self._stages[self._last[seen.winner]].pulls
             self._fresh = self._fresh if self._fresh.pulls >= before else None  # what there is more of says more
