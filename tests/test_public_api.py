@@ -115,7 +115,8 @@ SIGNATURES = {
     "Thompson": "(*, successes: 'float' = 1.0, failures: 'float' = 1.0) -> None",
     "UCB1": "(*, sigma: 'float' = 0.5) -> None",
     "analyse": (
-        "(source: 'Observed | str | Path', confidence: 'float' = 0.95, *, binary: 'bool | None' = None, progress: "
+        "(source: 'Observed | str | Path', confidence: 'float' = 0.95, *, binary: 'bool | None' = None, metric_ranges: "
+        "'Mapping[str, tuple[float, float]] | None' = None, guardrails: 'Iterable[str] | None' = None, progress: "
         "'Progress | None' = None) -> 'Analysis'"
     ),
     "attack": (

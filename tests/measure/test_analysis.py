@@ -19,6 +19,7 @@ import banditto as bd
 from banditto.core.errors import ContractError, InvalidArgument
 from banditto.core.provenance import provenance
 from banditto.core.rewards import Rewards
+from banditto.core.text import outwards
 from banditto.engine.observations import DecidedBy, Flow, Observations, SeenBatch, State
 from banditto.live.analyse import with_checks
 from banditto.measure.analysis import critical_values, stages
@@ -685,29 +686,32 @@ def test_the_headline_says_who_won_by_what_and_by_how_much() -> None:
     found = decided(decided_by="lead")
     low, high = found.better_by or (0.0, 0.0)
     assert 0.1 < low < 0.2 < high < 0.3
-    assert found.headline == f"B won: 70% of 1,000; {100 * low:.3g} to {100 * high:.3g} points better than the next"
+    assert (math.floor(100 * low), math.ceil(100 * high)) == (14, 26)
+    assert found.headline == "B won: 70.00% of 1,000; 14 to 26 points better than the next"
     coin = decided((690, 700), decided_by="coin")
     low, high = coin.better_by or (0.0, 0.0)
     assert low < 0.0 < high
+    worst, best, _ = outwards(-100 * high, -100 * low, 2)
     assert coin.headline == (
-        "B was chosen by the shared rule, because no arm led by enough: 70% of 1,000; between "
-        f"{-100 * low:.3g} points worse and {100 * high:.3g} points better than the next"
+        "B was chosen by the shared rule, because no arm led by enough: 70.00% of 1,000; between "
+        f"{best} points worse and {worst.lstrip('-')} points better than the next"
     )
     worse = decided((950, 900), decided_by="coin")
     low, high = worse.better_by or (0.0, 0.0)
     assert high < 0.0
-    assert worse.headline.endswith(f"; {-100 * high:.3g} to {-100 * low:.3g} points worse than the best")
-    assert decided().headline.startswith("B won: 70% of 1,000; ")  # the policy does not tell by what
+    least, most, _ = outwards(-100 * high, -100 * low, 2)
+    assert worse.headline.endswith(f"; {least} to {most} points worse than the best")
+    assert decided().headline.startswith("B won: 70.00% of 1,000; ")  # the policy does not tell by what
 
 
 def test_the_headline_without_a_winner_and_of_other_rewards() -> None:
     policy = one_batch(1000)
     seen = observed(policy, ((1000, 1000), (500, 700)), state="running")
-    assert analysis_of(seen).headline.startswith("B leads: 70% of 1,000; ")
+    assert analysis_of(seen).headline.startswith("B leads: 70.00% of 1,000; ")
     assert analysis_of(seen).to_dict()["winner"] is None
     other = observed(policy, ((1000, 1000), (500, 700)), ends=(-2.0, 2.0), binary=False, winner=1, decided_by="lead")
     found = analysis_of(other)
-    assert found.headline.startswith("B won: 0.8 of 1,000; ")
+    assert found.headline.startswith("B won: 0.800 on average of 1,000; ")
     assert "points" not in found.table()
     assert "%" not in found.table().replace("95%", "")
     assert found.differences[0].estimate == pytest.approx(0.8)
@@ -754,7 +758,7 @@ def test_a_ratio_is_from_the_means_own_intervals() -> None:
     rarely = analysis_of(seen).differences[0]  # a mean whose interval begins at 0
     assert (rarely.ratio, rarely.ratio_high) == (50.0, math.inf)
     assert rarely.to_dict()["ratio_interval"] == [rarely.ratio_low, None]
-    assert " to any" in analysis_of(seen).table()
+    assert " or more" in analysis_of(seen).table()
 
 
 @pytest.mark.parametrize("confidence", [0.5, 1.0, 0.0, -1.0, 2.0, math.nan, math.inf, "0.5", "high", None, True])
@@ -794,7 +798,7 @@ def test_the_table_has_all_parts_in_order() -> None:
     assert parts[0] == odd().headline
     assert parts[1].splitlines()[0].split() == ["arm", "estimate", "interval", "pulls", "used"]
     assert "winner, by its lead; pulls after the choice" in parts[1]
-    assert "+20 points" in parts[2]
+    assert "+20.0 points" in parts[2]
     assert parts[3].startswith("All intervals hold at once with a probability of 95% or more")
     assert "It does not depend on rho" in parts[3]
     assert [line.split(":")[0] for line in parts[4].splitlines()] == ["assignment", "lost rewards"]

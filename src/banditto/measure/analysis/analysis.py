@@ -144,7 +144,8 @@ class Analysis:
         """Say in one line who won, what it pays, and by how much it is better than the next."""
         best = self.arms[self.compared]
         _, _, places = outwards(self._scale * best.low, self._scale * best.high)
-        pays = f"{self._mean(best.estimate, min(places, 4))} of {best.used:,}"
+        mean = self._mean(best.estimate, min(places, 4))
+        pays = f"{mean} of {best.used:,}" if self._percent else f"{mean} on average of {best.used:,}"
         if self.winner is None:
             said = f"{best.name} leads: {pays}"
         elif self.winner != best.name:  # chosen without ever having been pulled, by what features say
