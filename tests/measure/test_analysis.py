@@ -90,7 +90,7 @@ def test_fresh_pulls_that_weigh_nothing_or_all() -> None:
 
 
 def test_families_exceed_their_critical_values_as_often_as_they_should() -> None:
-    """400,000 draws, 5 standard errors: 6e-7 in each of three comparisons; 0.6% too often would be seen at 30%."""
+    """400,000 draws, 5.2 standard errors: 6e-7 for all three families; 30.8% instead of 30% would be seen."""
     noise, runs, share = np.random.default_rng(4), 400_000, 0.3
     arms, weight = 4, 0.6
     normal, fresh = noise.standard_normal((runs, arms)), noise.standard_normal((runs, 1))
@@ -103,7 +103,7 @@ def test_families_exceed_their_critical_values_as_often_as_they_should() -> None
     }
     for name, (values, critical) in found.items():
         exceeded = float((values > critical).mean())
-        assert abs(exceeded - share) < 5.0 * math.sqrt(share * (1 - share) / runs), name
+        assert abs(exceeded - share) < 5.2 * math.sqrt(share * (1 - share) / runs), name
 
 
 def test_critical_values_rise_with_arms_and_fall_with_the_share() -> None:
@@ -225,7 +225,7 @@ def test_a_beta_mixture_is_hardly_ever_wrong_at_any_time(parts: int, most: int) 
 
 
 def test_a_normal_mixture_is_hardly_ever_wrong_at_any_time() -> None:
-    """4,000 paths of 1,000 pulls: 1,343 or more of them stray with probability 1e-7 if 30% may."""
+    """4,000 paths of 1,000 pulls: 1,353 or more of them stray with probability 1e-7 if 30% may."""
     noise, sigma, mean = np.random.default_rng(6), 0.5, 0.2
     place = ANY_TIME[:1]
     sums = np.cumsum(noise.normal(mean, sigma, (4000, 1000)), axis=1)

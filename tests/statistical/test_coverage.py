@@ -76,9 +76,9 @@ def test_multiplicity_that_was_forgotten_is_found(monkeypatch: pytest.MonkeyPatc
     """2,000 runs of five arms in one batch, four of them equal: about 21% fail, and 155 of 2,000 would be enough."""
     policy = bd.ExploreThenCommit(arms=5, horizon=10**4, rho=0.3, gap=0.1, rewards="gaussian")
     world = gaussian([0.7, 0.5, 0.5, 0.5, 0.5])
-    assert covered(count_failures(policy, world, 2000, 5), 2000)
+    assert covered(count_failures(policy, world, 2000, 2026), 2000)
     monkeypatch.setattr(stages, "critical_at", coverage.forgotten_multiplicity)
-    assert not covered(count_failures(policy, world, 2000, 5), 2000)
+    assert not covered(count_failures(policy, world, 2000, 2026), 2000)
 
 
 def looked_at() -> bd.EarlyCut:
@@ -86,16 +86,20 @@ def looked_at() -> bd.EarlyCut:
 
 
 def test_looks_that_were_forgotten_fail_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """2,000 runs: some of a thousand fail where looks share the error, some of a hundred where each spends it all."""
+    """2,000 runs, of which about 11 fail where looks share the error, and 117 where each of them spends it all.
+
+    Between them stands 60: at these rates it is on the wrong side of either less than once in 10^7.
+    """
     world = gaussian([0.53, 0.5])
-    sound = count_failures(looked_at(), world, 2000, 5)
+    assert count_failures(looked_at(), world, 2000, 2026) < 60
     monkeypatch.setattr(stages, "stages_of", coverage.forgotten_looks)
-    assert count_failures(looked_at(), world, 2000, 5) > 5 * sound
+    assert count_failures(looked_at(), world, 2000, 2026) >= 60
 
 
 @pytest.mark.long
 def test_looks_that_were_forgotten_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """40,000 runs, of which 6.1% fail: 5.53% are enough at an error of 1e-6, which is 4.8 deviations less."""
+    """80,000 runs: 4,297 failures are enough at an error of 1e-6. In 120,000 others 5.86% failed, which makes that
+    certain but for one test in 10^9; the seed here had no part in choosing the instance."""
     monkeypatch.setattr(stages, "stages_of", coverage.forgotten_looks)
-    failed = count_failures(looked_at(), gaussian([0.53, 0.5]), 40_000, 5)
-    assert not covered(failed, 40_000, 1e-6)
+    failed = count_failures(looked_at(), gaussian([0.53, 0.5]), 80_000, 2026)
+    assert not covered(failed, 80_000, 1e-6)
