@@ -307,6 +307,7 @@ def test_arms_with_odd_names(url: str, tmp_path: Path) -> None:
     assert "<script>" not in found._repr_html_()
     drawn = tmp_path / "forest.png"
     done = banditto("analyse", str(tmp_path / "x.json"), "--figure", str(drawn))
+    assert done.stderr == ""
     assert (done.returncode, drawn.read_bytes()[:4]) == (0, b"\x89PNG")
 
 

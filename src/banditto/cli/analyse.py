@@ -127,7 +127,8 @@ def _place_to_draw(text: str | None) -> Path | None:
 
 def _drawn(found: Analysis, suffix: str) -> bytes:
     from banditto.report.forest import forest_figure
-    from banditto.report.style import as_png, as_svg
+    from banditto.report.style import LOOKS, as_png, as_svg, drawn_in
 
-    drawing = forest_figure(found)
-    return as_svg(drawing) if suffix == ".svg" else as_png(drawing)
+    with drawn_in(LOOKS["light", "wide"]):  # the look is asked for once more where a figure becomes a file
+        drawing = forest_figure(found)
+        return as_svg(drawing) if suffix == ".svg" else as_png(drawing)

@@ -85,10 +85,11 @@ def analysed_if_possible(seen: Observations) -> Analysis | None:
     if not seen.batches:
         return None
     from banditto.measure.analysis.analysing import analysis_of  # SciPy is loaded once there is work for it
+    from banditto.measure.analysis.metric_analysis import MetricOptions, with_metrics
 
     try:
         _check_width(seen)
-        return with_checks(analysis_of(seen))
+        return with_metrics(with_checks(analysis_of(seen)), MetricOptions.of(None, None))
     except (InvalidArgument, ContractError):
         return None
 

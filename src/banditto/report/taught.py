@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from banditto.measure.analysis.analysis import ARM_HEADER, DIFFERENCE_HEADER, Analysis
+from banditto.measure.analysis.analysis import ARM_HEADER, DIFFERENCE_HEADER, METRIC_HEADER, Analysis
 from banditto.report import page
 from banditto.report.forest import MOST_ROWS, forest_figure
 from banditto.report.style import LOOKS, as_svg, drawn_in
@@ -22,7 +22,17 @@ def taught(analysis: Analysis) -> list[str]:
     parts.append(page.paragraph(analysis.statement, "soft"))
     kinds = {"alarm": "note", "ok": ""}
     checks = [page.paragraph(_sentence(check.line), kinds[check.verdict]) for check in analysis.checks]
-    return [*parts, *checks, page.picture(_forest(analysis))]
+    return [*parts, *checks, page.picture(_forest(analysis)), *_metrics(analysis)]
+
+
+def _metrics(analysis: Analysis) -> list[str]:
+    """Write what was told beside the rewards, if anything was."""
+    if not analysis.metrics:
+        return []
+    return [
+        page.table(METRIC_HEADER, analysis.metric_rows(), "names"),
+        page.paragraph(analysis.metric_statement, "soft"),
+    ]
 
 
 def _sentence(line: str) -> str:

@@ -269,6 +269,9 @@ class Analysis:
         tables = [html_table((self.headline,), []), html_table(ARM_HEADER, self.arm_rows())]
         tables += [html_table(DIFFERENCE_HEADER, self.difference_rows())] if self.differences else []
         tables.append(html_table((self.statement,), [(check.line,) for check in self.checks]))
+        if self.metrics:
+            tables.append(html_table(METRIC_HEADER, self.metric_rows()))
+            tables.append(html_table((self.metric_statement,), [(line,) for line in self.guardrail_lines()]))
         tables += [html_table(("warning",), [(line,) for line in self.warnings])] if self.warnings else []
         return "".join(tables)
 
