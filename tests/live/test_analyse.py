@@ -693,3 +693,22 @@ def test_gaussian_executions() -> None:
     between = bd.analyse(bd.watch_pair(committing(), bd.Beta([0.3, 0.8])).executions[1])
     sound(between)
     assert between.coverage.method == "Chernoff"
+
+
+def test_tickets_that_are_out_are_not_compared_with_those_that_are_lost(url: str, tmp_path: Path) -> None:
+    """Both arms lose alike; then the winner has thousands of tickets out, of which nobody knows anything."""
+    with Experiment.create(url, "x", registration_of(committing(), arm_names=NAMES)) as trial:
+        lost = 0
+        while trial.status().winner is None:
+            for ticket in trial.ask(500).tickets:
+                if lost < 40 and ticket.batch == 1 and "-" not in ticket.id.partition("-")[2]:
+                    trial.missing(ticket.id, "away")
+                    lost += 1
+                else:
+                    trial.tell(ticket.id, coin(ticket.arm, ticket.id))
+        before = bd.analyse(trial).checks[1]
+        trial.ask(5000)
+        after = bd.analyse(trial).checks[1]
+    assert lost == 40
+    assert (before.verdict, after) == ("ok", before)
+    assert analysed_everywhere(url, "x", tmp_path).checks[1] == before

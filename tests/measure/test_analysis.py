@@ -13,7 +13,7 @@ import jsonschema
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import ndtr
+from scipy.special import betainc, ndtr
 
 import banditto as bd
 from banditto.core.errors import ContractError, InvalidArgument
@@ -862,3 +862,88 @@ def test_a_plot_is_a_figure_of_arms_and_differences() -> None:
     assert [len(axes.get_yticks()) for axes in found.plot().axes] == [40, 40]
     rounds = observed(bd.UCB1(), ((90, 10, 0), (60, 2, 0)), horizon=100)
     assert len(analysis_of(rounds).plot().axes[0].get_yticks()) == 2
+
+
+# -- what a referee found ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "written"),
+    [
+        (0.12345, 0.12999, ("0.12345", "0.12999")),
+        (1000.3941, 1000.4123, ("1000.3941", "1000.4123")),
+        (-3.21, 12.9, ("-3.3", "12.9")),
+        (0.0, 1.0, ("0.00", "1.00")),
+        (1e9, 1.2e9, ("1000000000", "1200000000")),
+        (-1e-9, 3e-9, ("-0.00000000100", "0.00000000300")),
+        (0.5, 0.5, ("0.500000", "0.500000")),
+        (-0.001, 0.9, ("-0.001", "0.900")),
+        (-math.inf, math.inf, ("-inf", "inf")),
+    ],
+)
+def test_intervals_are_rounded_outwards(low: float, high: float, written: tuple[str, str]) -> None:
+    found = outwards(low, high)
+    assert found[:2] == written
+    assert float(found[0]) <= low
+    assert float(found[1]) >= high
+
+
+def test_what_is_printed_covers_what_was_found() -> None:
+    """Means that are large for their width: four digits would make every one of these intervals miss."""
+    policy = bd.ExploreThenCommit(arms=2, horizon=10**6, rho=0.3, gap=1.0, rewards="gaussian", sigma=1.0)
+    world = bd.Gaussian([1000.4, 990.0], sigma=1.0)
+    missed = 0
+    for pair in range(20):
+        found = bd.analyse(bd.watch_pair(policy, world, pair=pair).executions[0])
+        low, high = found.arm_rows()[0][2].split(" to ")
+        assert float(low) <= found.arms[0].low
+        assert float(high) >= found.arms[0].high
+        missed += not float(low) <= 1000.4 <= float(high)
+    assert missed <= 6
+
+
+def test_arms_that_were_never_pulled_are_no_next() -> None:
+    points = [[1.0, 0.0], [0.6, 0.6], [0.0, 1.0]]
+    policy = bd.CertifiedLinear(actions=points, horizon=10**6, rho=0.2)
+    found = bd.analyse(bd.watch_pair(policy, bd.LinearBernoulli([0.9, 0.2], points)).executions[0])
+    assert [arm.data for arm in found.arms] == ["all", "none", "all"]
+    assert found.headline.endswith("better than the next that was pulled")
+
+
+def test_a_winner_without_rewards_is_said_to_have_none() -> None:
+    points = [[1.0, 0.0], [0.6, 0.6], [0.0, 1.0]]
+    policy = bd.CertifiedLinear(actions=points, horizon=10**6, rho=0.2)
+    found = analysis_of(observed(policy, ((900, 0, 900), (700, 0, 300)), winner=1, decided_by="coin"))
+    assert found.headline.startswith("B was chosen, and has no rewards yet; of the others A leads: 77.")
+
+
+@pytest.mark.parametrize("pulls", [10**6, 10**8, 3 * 10**8, 10**9, 10**12])
+@pytest.mark.parametrize("successes", [999, 1000, 1001])
+def test_rare_successes_among_very_many_pulls(successes: int, pulls: int) -> None:
+    """SciPy's inverse of the incomplete beta function is off by far at a few places; checked by the function itself."""
+    places = np.array([0.5, 2.0, 2.81, 4.5])
+    for limits in (BinomialLimits(successes, pulls), BinomialLimits(pulls - successes, pulls)):
+        low, high = limits.lower(places), limits.upper(places)
+        assert np.all((low < limits.mean) & (limits.mean < high))
+        some = limits.successes
+        assert np.all(betainc(float(some), pulls - some + 1.0, low) <= ndtr(-places) * (1 + 1e-6))
+        if pulls <= 10**9:  # 1 - p has few digits beyond
+            tails = betainc(float(pulls - some), some + 1.0, 1.0 - high)
+            assert np.all(tails <= ndtr(-places) * (1 + 1e-3))
+
+
+def test_a_lead_that_dropped_another_arm_did_not_choose_the_winner() -> None:
+    """Two arms are left at the end, and the first of them is played: that is a rule, and no lead."""
+    policy = bd.RandomThreshold(arms=3, horizon=10**5, rho=0.3)
+    seen = {
+        bd.analyse(bd.watch_pair(policy, bd.Bernoulli([0.45, 0.5, 0.0]), pair=pair).executions[0]).decided_by
+        for pair in range(12)
+    }
+    assert seen == {"coin"}
+
+
+def test_a_policy_that_looks_at_a_commit_in_pieces_is_refused() -> None:
+    policy = one_batch(8, after=20)
+    pieces = [((8, 8), (2, 7)), ((0, 10), (0, 9)), ((0, 10), (0, 9))]
+    with pytest.raises(ContractError, match="several batches after it had committed"):
+        analysis_of(observed(policy, *pieces, winner=1, decided_by="lead"))

@@ -53,7 +53,9 @@ def outwards(low: float, high: float, digits: int = 3) -> tuple[str, str, int]:
     step = Decimal(1).scaleb(-places)
     with localcontext() as context:
         context.prec = 400  # more than any float has
-        ends = Decimal(low).quantize(step, ROUND_FLOOR) + 0, Decimal(high).quantize(step, ROUND_CEILING) + 0
+        # as they are written: 0.9 is no more than 0.9
+        below, above = Decimal(repr(float(low))), Decimal(repr(float(high)))
+        ends = below.quantize(step, ROUND_FLOOR) + 0, above.quantize(step, ROUND_CEILING) + 0
     return f"{ends[0]:f}", f"{ends[1]:f}", places
 
 
