@@ -554,14 +554,14 @@ def measured_widths(quick: bool) -> None:
         line(f"(x) {name}", f"mean {own:.3f}, differences {apart:.3f}", f"<= {wanted}", max(own, apart) <= wanted)
 
 
-def main() -> None:
+def main(quick: bool = False) -> None:
     """Print a line for each cell."""
-    quick = quick_asked(__doc__)
-    warnings.simplefilter("ignore")
-    measured_widths(quick)
-    measured_faults(quick)
-    measured_coverage(quick)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        measured_widths(quick)
+        measured_faults(quick)
+        measured_coverage(quick)
 
 
 if __name__ == "__main__":
-    main()
+    main(quick_asked(__doc__))

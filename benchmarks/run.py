@@ -11,6 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks import (
+    analysing,
     batched_engine,
     certified,
     cluster,
@@ -44,6 +45,7 @@ PARTS = (
     linear,
     live,
     coverage,
+    analysing,
     peers,
     cluster,
     gpu,

@@ -58,6 +58,9 @@ BAD: dict[str, list[tuple[list[str], str, str]]] = {
         (["cta", *_S, "--confidence", "nan"], "--confidence", "nan"),
         (["cta", *_S, "--figure", "forest.pdf"], "--figure", "forest.pdf"),
         (["cta", *_S, "--figure", "nowhere/forest.svg"], "--figure", "nowhere/forest.svg"),
+        (["cta", *_S, "--metric-range", "revenue"], "--metric-range", "revenue"),
+        (["cta", *_S, "--metric-range", "revenue=0,much"], "--metric-range", "much"),
+        (["cta", *_S, "--guardrail", "latency"], "--guardrail", "latency"),
     ],
     "init": [
         (["nowhere.toml", *_S, "--name", "x"], "PROTOCOL", "nowhere.toml"),
