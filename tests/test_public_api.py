@@ -252,6 +252,7 @@ def test_signatures(name: str) -> None:
     assert str(inspect.signature(getattr(bd, name))) == SIGNATURES[name]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_every_name_can_be_used_twice() -> None:
     for _ in range(2):

@@ -114,6 +114,7 @@ def test_a_certificate_warns_where_a_coin_would_do_as_well() -> None:
     assert [f"banditto: warning: {text}" for text in printed["warnings"]] == [line]
 
 
+@pytest.mark.long
 def test_a_comparison_warns_by_row_and_its_report_shows_it(tmp_path: Path) -> None:
     words = ("compare", *COIN, "--policies", "certified-elimination,ucb1", "--rounds", "1e6")
     done = banditto(*words, "--out", str(tmp_path))
@@ -1253,6 +1254,7 @@ def test_plan_for_the_same_winner(tmp_path: Path) -> None:
     assert (protocol.policy, protocol.settings["level"], protocol.digest) == ("early-cut", "winner", printed["digest"])
 
 
+@pytest.mark.long
 def test_plan_writes_curves(tmp_path: Path) -> None:
     done = banditto(
         "plan", "explore-then-commit", "--arms", "2", "--gap", "0.4", "--rho", "0.3", "--out", "o", cwd=tmp_path

@@ -69,8 +69,8 @@ def test_the_same_request_has_the_same_answer() -> None:
 @pytest.mark.parametrize(
     ("arms", "gap", "rho"),
     [
-        (5, 0.05, 0.1),
-        pytest.param(2, 0.1, 0.3, marks=pytest.mark.long),
+        pytest.param(5, 0.05, 0.1, marks=pytest.mark.long),
+        (2, 0.1, 0.3),
         pytest.param(3, 0.02, 0.02, marks=pytest.mark.long),
         pytest.param(10, 0.2, 0.05, marks=pytest.mark.long),
     ],
@@ -133,7 +133,9 @@ def test_a_budget_of_regret_with_rho_or_with_the_horizon() -> None:
 @pytest.mark.parametrize(
     ("request_", "argument", "offer"),
     [
-        ({"gap": 0.05, "horizon": 5000}, "horizon", "at least .* a gap of at least"),
+        pytest.param(
+            {"gap": 0.05, "horizon": 5000}, "horizon", "at least .* a gap of at least", marks=pytest.mark.long
+        ),
         ({"rho": 0.05, "horizon": 50}, "horizon", "at least"),
         pytest.param({"rho": 1e-5, "gap": 1e-4}, "gap", "a gap of at least .* rho of at least", marks=pytest.mark.long),
         ({"gap": 0.05, "regret": 1.0}, "regret", "at least"),
@@ -186,6 +188,7 @@ def test_a_plan_without_a_single_test_is_none() -> None:
     assert ball.exploration_pulls > 100
 
 
+@pytest.mark.long
 def test_offers_are_enough() -> None:
     """What a refusal offers is feasible when it is asked for."""
     for policy, horizon in (("explore-then-commit", 6000), ("random-threshold", 10**6)):
@@ -359,6 +362,7 @@ def test_pulls_until_the_winner_are_those_of_fresh_executions() -> None:
         assert np.mean(each <= said.p95) >= 0.94
 
 
+@pytest.mark.long
 def test_a_winner_there_and_back() -> None:
     """The most pulls, and from them rho and the gap again, within two percent."""
     planner = Planner(asked(None, 3, None, "bernoulli", same="winner"), 0, lambda line: None)
@@ -395,6 +399,7 @@ def test_a_control_is_kept_on_a_tie() -> None:
     assert found.horizon > winner(arms=3, gap=0.1, rho=0.2).horizon
 
 
+@pytest.mark.long
 def test_winners_of_gaussian_rewards() -> None:
     """Gaps scale with sigma, so the most pulls are the same; a gap so wide that there are no looks has a plan, too."""
     first = winner(arms=2, gap=0.4, rho=0.3, environment="gaussian:1")
@@ -406,6 +411,7 @@ def test_winners_of_gaussian_rewards() -> None:
     assert wide.pulls.mean == wide.pulls.cap
 
 
+@pytest.mark.long
 def test_where_every_pull_takes_too_many_the_same_winner_is_offered() -> None:
     with pytest.raises(NoPlan, match="or same = winner, which takes fewer pulls on average$") as refusal:
         bd.plan(arms=2, gap=0.2, horizon=100)
@@ -420,12 +426,14 @@ def test_where_every_pull_takes_too_many_the_same_winner_is_offered() -> None:
         )
 
 
+@pytest.mark.long
 def test_a_winner_that_takes_too_many_pulls_is_refused_with_what_can_be_had() -> None:
     with pytest.raises(NoPlan, match="^horizon: .*too short.*at least") as refusal:
         winner(arms=3, gap=0.1, horizon=300)
     assert {offer.level for offer in refusal.value.offers} == {"winner"}
 
 
+@pytest.mark.long
 def test_curves_have_a_line_for_every_policy() -> None:
     points = price_curves(question(arms=2), 0.3, rhos=(0.2, 0.5))
     names = {point.policy for point in points}

@@ -105,6 +105,7 @@ def parsed(files: dict[str, str | bytes]) -> Elements:
     return elements
 
 
+@pytest.mark.long
 def test_the_page_says_what_nobody_could_do_with_less() -> None:
     study = {"means": [0.5, 0.6], "horizon": 10**6, "rho": 0.2, "pairs": 20, "policies": ["certified-elimination"]}
     comparison, files = made(StudyFile.of(study))

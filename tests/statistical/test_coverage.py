@@ -85,6 +85,7 @@ def looked_at() -> bd.EarlyCut:
     return bd.EarlyCut(arms=2, horizon=10**6, rho=0.9, gap=0.05, rewards="gaussian")
 
 
+@pytest.mark.long
 def test_looks_that_were_forgotten_fail_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """2,000 runs, of which about 11 fail where looks share the error, and 117 where each of them spends it all.
 

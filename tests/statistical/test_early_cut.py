@@ -53,6 +53,7 @@ def test_mean_pulls_of_each_arm(question: Question, times: float, most: float) -
     assert found.power >= 0.95  # with this seed
 
 
+@pytest.mark.long
 def test_means_are_what_the_policy_says_at_the_most() -> None:
     for question in (QUESTIONS[0], QUESTIONS[3]):
         policy = question.policy()
@@ -63,6 +64,7 @@ def test_means_are_what_the_policy_says_at_the_most() -> None:
             assert found.mean >= 0.6 * said
 
 
+@pytest.mark.long
 def test_the_mean_grows_like_one_over_rho() -> None:
     """On logarithmic axes: the mean at the named gap has a slope near -1, the cap one near -2, and OneCut's pulls, too.
 
