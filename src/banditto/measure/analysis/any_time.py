@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from banditto.engine.observations import Observations
 from banditto.measure.analysis.estimates import ArmEstimate, Difference
 from banditto.measure.analysis.limits import BetaMixture, NormalMixture, Together, difference
-from banditto.measure.analysis.planned import added
+from banditto.measure.analysis.planned import added, compared_with, estimated
 
 _PRIOR_SHARE = 50  # a normal prior counts for this part of an arm's pulls, if all arms get as many
 
@@ -49,34 +47,17 @@ class AnyTime:
         return tuple(self._arm(arm) for arm in range(len(self._names)))
 
     def _arm(self, arm: int) -> ArmEstimate:
-        seen = self._seen
         if arm not in self._limits:
             return ArmEstimate.unknown(self._names[arm])
-        limits, place = self._limits[arm], np.array([math.log(2.0 * len(self._names) / self._error)])
-        return ArmEstimate(
-            name=self._names[arm],
-            estimate=seen.own_units(limits.mean),
-            low=seen.own_units(float(limits.lower(place)[0])),
-            high=seen.own_units(float(limits.upper(place)[0])),
-            pulls=seen.pulls[arm],
-            used=self._sums[arm].pulls,
-            data="all",
-        )
+        place = math.log(2.0 * len(self._names) / self._error)
+        return estimated(self._seen, arm, self._limits[arm], place, self._sums[arm].pulls, "all")
 
     def against_all(self, best: int) -> tuple[Difference, ...]:
         """Compare one arm with every other that was pulled."""
         return tuple(self._against(best, arm) for arm in self._limits if arm != best)
 
     def _against(self, best: int, arm: int) -> Difference:
-        seen, arms = self._seen, len(self._names)
-        one, other = self._limits[best], self._limits[arm]
+        arms, one, other = len(self._names), self._limits[best], self._limits[arm]
         line = math.log(arms * (arms - 1) / self._error)
         together = Together(p=1.0, q=1.0, line=line, first=line - other.least, second=line - one.least)
-        low, high = difference(one, other, together)
-        return Difference(
-            arm=self._names[best],
-            against=self._names[arm],
-            estimate=seen.own_difference(one.mean - other.mean),
-            low=seen.own_difference(low),
-            high=seen.own_difference(high),
-        )
+        return compared_with(self._seen, best, arm, difference(one, other, together), one.mean - other.mean)

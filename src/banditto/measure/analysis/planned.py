@@ -13,7 +13,7 @@ from banditto.core.rewards import Rewards
 from banditto.engine.observations import Observations, SeenBatch
 from banditto.measure.analysis import stages
 from banditto.measure.analysis.analysis import Design
-from banditto.measure.analysis.estimates import ArmEstimate, Difference
+from banditto.measure.analysis.estimates import ArmEstimate, Data, Difference
 from banditto.measure.analysis.limits import (
     BernsteinLimits,
     BinomialLimits,
@@ -134,23 +134,15 @@ class Planned:
         seen = self._seen
         if self._fresh is not None and arm == seen.winner:
             place = stages.fresh_place(1.0 - self._confidence, self._level)
-            limits, used, data = self._kind.limits(self._fresh), self._fresh.pulls, "after"
+            limits, used = self._kind.limits(self._fresh), self._fresh.pulls
+            data: Data = "after"
         else:
             place = self._critical(self._last[arm]).mean
             sums = self._sums[arm][self._last[arm]]
             if sums is None or not sums.pulls:
                 return ArmEstimate.unknown(seen.names[arm])
             limits, used, data = self._kind.limits(sums), sums.pulls, "first"
-        at = np.array([place])
-        return ArmEstimate(
-            name=seen.names[arm],
-            estimate=seen.own_units(limits.mean),
-            low=seen.own_units(float(limits.lower(at)[0])),
-            high=seen.own_units(float(limits.upper(at)[0])),
-            pulls=seen.pulls[arm],
-            used=used,
-            data="after" if data == "after" else "first",
-        )
+        return estimated(seen, arm, limits, place, used, data)
 
     def _against(self, best: int, arm: int) -> Difference | None:
         seen = self._seen
@@ -174,14 +166,32 @@ class Planned:
             one = self._limits(number, best)
             half = math.sqrt(0.5)
             together = Together(p=half, q=half, line=critical.pair, first=critical.mean, second=critical.mean)
-        low, high = difference(one, other, together)
-        return Difference(
-            arm=seen.names[best],
-            against=seen.names[arm],
-            estimate=seen.own_difference(one.mean - other.mean),
-            low=seen.own_difference(low),
-            high=seen.own_difference(high),
-        )
+        return compared_with(seen, best, arm, difference(one, other, together), one.mean - other.mean)
+
+
+def estimated(seen: Observations, arm: int, limits: Limits, place: float, used: int, data: Data) -> ArmEstimate:
+    """Write down an arm's mean and its limits at a place, in the rewards' own units."""
+    at = np.array([place])
+    return ArmEstimate(
+        name=seen.names[arm],
+        estimate=seen.own_units(limits.mean),
+        low=seen.own_units(float(limits.lower(at)[0])),
+        high=seen.own_units(float(limits.upper(at)[0])),
+        pulls=seen.pulls[arm],
+        used=used,
+        data=data,
+    )
+
+
+def compared_with(seen: Observations, one: int, other: int, limits: tuple[float, float], estimate: float) -> Difference:
+    """Write down the difference of two arms' means and its limits, in the rewards' own units."""
+    return Difference(
+        arm=seen.names[one],
+        against=seen.names[other],
+        estimate=seen.own_difference(estimate),
+        low=seen.own_difference(limits[0]),
+        high=seen.own_difference(limits[1]),
+    )
 
 
 def split(seen: Observations, values: Sequence[SeenBatch]) -> tuple[list[SeenBatch], UsedSums | None]:
