@@ -959,7 +959,12 @@ def interrupted_early(arguments: list[str], seconds: float) -> tuple[int, str, s
     )
     time.sleep(seconds)
     os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to all processes
-    out, err = running.communicate(timeout=600)
+    try:
+        out, err = running.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        # a library that Python is just importing may swallow it, on a busy machine once in dozens: one presses again
+        os.killpg(running.pid, signal.SIGINT)
+        out, err = running.communicate(timeout=60)
     return running.returncode, out, err
 
 
