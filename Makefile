@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup demo lint quick test units tests check-long bench schemas docs docs-serve docs-tables clean
+.PHONY: setup demo serve lint quick test units tests check-long bench schemas docs docs-serve docs-tables clean
 
 setup: $(STAMP)
 
@@ -21,6 +21,10 @@ demo: setup
 	@echo "Open demo-out/report.html. Then try your own arms:"
 	@echo "  $(BIN)/banditto certify random-threshold --means 0.62,0.6,0.5 --horizon 1e9 --rho 0.2"
 	@echo "  $(BIN)/banditto compare --means 0.62,0.6,0.5 --horizon 1e9 --rho 0.2 --policies mean-rounding,ucb1"
+
+# a service with an experiment to try: docs/service.md
+serve: setup
+	$(BIN)/banditto serve --demo
 
 lint: setup
 	$(BIN)/ruff check .

@@ -11,7 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import banditto as bd
-from banditto.live.export import export, read_log
+from banditto.live.export import export
 from benchmarks.measure import line, quick_asked
 
 REWARDS = 10**6
@@ -52,7 +52,8 @@ def main(quick: bool = False) -> None:
         url = f"sqlite:///{folder}/big.db"
         made(url, rewards)
         file = Path(folder) / "big.json"
-        file.write_bytes(export(read_log(url, "big"), "json"))
+        with file.open("w+b") as out:
+            export(url, "big", "json", out)
         for name, source in (("a store", f"{url}#big"), ("an exported log, verified", str(file))):
             seconds, megabytes = measured(source)
             figure = f"{seconds:.1f} s, {megabytes:.0f} MB"

@@ -34,7 +34,7 @@ from banditto.engine.batched import Execution
 from banditto.engine.observations import Observations, SeenBatch
 from banditto.engine.player import run_of
 from banditto.engine.rounds import RoundPlayer
-from banditto.measure.analysis import critical_values, stages
+from banditto.measure.analysis import critical_values, gap_bands, stages
 from banditto.measure.analysis.analysing import analysis_of
 from banditto.measure.analysis.analysis import Analysis
 from banditto.measure.analysis.limits import Together, difference
@@ -145,6 +145,9 @@ def suspects(policy: Any, environment: Environment, played: Played) -> BoolArray
     means = np.asarray(environment.means)
     level, error = own_level(policy), 1.0 - CONFIDENCE
     planned = stages.stages_of(policy, policy.horizon)
+    bands = gap_bands.bands_of(policy, planned, environment.rewards)
+    # by the largest share that a stage has at any gap: no table has narrower intervals, whatever it makes of the gap
+    planned = tuple(stage._replace(share=max(band.shares[k] for band in bands)) for k, stage in enumerate(planned))
     counts, sums = np.cumsum(played.pulls, axis=0), np.cumsum(played.totals, axis=0)  # (batch, R, K)
     always = np.cumprod(np.asarray(played.pulls) > 0, axis=0).astype(
         np.bool_
@@ -537,6 +540,7 @@ def measured_widths(quick: bool) -> None:
     cut = bd.OneCut(arms=2, horizon=10**6, rho=0.1, gap=0.05)
     four = bd.OneCut(arms=4, horizon=10**6, rho=0.1, gap=0.05)
     ladder = bd.CertifiedElimination(arms=3, horizon=10**7, rho=0.1)
+    two = bd.CertifiedElimination(arms=2, horizon=10**7, rho=0.1)
     early = bd.EarlyCut(arms=2, horizon=10**6, rho=0.1, gap=0.05)
     pages = bd.EarlyCut(arms=4, horizon=10**6, rho=0.3, gap=0.01, rate_at_most=0.06)
     rows: list[tuple[str, Any, list[float], float]] = [
@@ -544,6 +548,11 @@ def measured_widths(quick: bool) -> None:
         ("one-cut, after a commit, 2 arms", cut, [0.55, 0.5], 1.15),
         ("one-cut, after a commit, 4 arms", four, [0.55, 0.5, 0.5, 0.5], 1.15),
         ("certified-elimination, after a commit, 3 arms", ladder, [0.6, 0.5, 0.5], 1.15),
+        ("certified-elimination, after a commit, 3 arms, between two stages", ladder, [0.55, 0.5, 0.5], 1.15),
+        ("certified-elimination, after a commit, 3 arms, a tie", ladder, [0.5, 0.5, 0.5], 1.15),
+        ("certified-elimination, after a commit, 2 arms", two, [0.6, 0.5], 1.15),
+        ("certified-elimination, after a commit, 2 arms, between two stages", two, [0.55, 0.5], 1.15),
+        ("certified-elimination, after a commit, 2 arms, a tie", two, [0.5, 0.5], 1.15),
         ("early-cut, 2 arms, the gap", early, [0.55, 0.5], 1.6),
         ("early-cut, 2 arms, twice the gap", early, [0.6, 0.5], 1.6),
         ("early-cut, 2 arms, a tie", early, [0.5, 0.5], 1.6),

@@ -7,6 +7,7 @@ import tempfile
 import time
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
@@ -14,7 +15,7 @@ import sqlalchemy as sql
 from tests.live.servers import PostgresServer
 
 import banditto as bd
-from banditto.live.ask_tell import Transaction
+from banditto.live.ask_tell import CheckedTelling, Transaction
 from banditto.live.registration import registered
 from banditto.live.store import Store, engine_of
 from banditto.live.tables import EVENTS, EXPERIMENTS, REQUESTS, TICKETS
@@ -56,7 +57,7 @@ def load(trial: bd.Experiment, events: int) -> None:
     def some(step: Transaction, pairs: int, start: int) -> None:
         for k in range(pairs):
             (ticket,) = step.ask(1, f"load-{start + k}")
-            step.tell([(ticket.id, 1.0, {})])
+            step.tell([CheckedTelling(ticket.id, 1.0, {}, None)])
 
     done = trial.status().events
     while done < events:
@@ -91,8 +92,10 @@ def copied(source: str, target: str) -> None:
             for block in rows.partitions():
                 new.execute(table.insert(), [dict(row) for row in block])
     if writing.dialect.name == "postgresql":
-        with writing.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            connection.execute(sql.text("VACUUM ANALYZE"))  # as it would have done itself over the months
+        plain: Any = writing.raw_connection().driver_connection
+        plain.autocommit = True
+        plain.execute("VACUUM ANALYZE")  # as it would have done itself over the months
+        plain.close()
     reading.dispose()
     writing.dispose()
 

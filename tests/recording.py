@@ -18,6 +18,8 @@ from typing import Any
 
 import banditto as bd
 from banditto.cli import main
+from banditto.live.event_log import chained
+from tests.live.administrators import allow_tampering_with_file
 from tests.paper.test_claims import some_rows
 
 RECORDED = Path(__file__).parent / "data" / "recorded"
@@ -241,6 +243,21 @@ def interrupted() -> None:
     recorded("reproduction", "verdicts", lambda: {**some_rows().to_dict(), **claims})
 
 
+def set_back(database: sqlite3.Connection, name: str) -> None:
+    """Write the last event of an experiment's log as by a clock that was set back, with a hash that fits."""
+    row = "SELECT id, events FROM banditto_experiment WHERE name = ?"
+    key, number = database.execute(row, (name,)).fetchone()
+    event = "SELECT kind, body, hash FROM banditto_event WHERE experiment = ? AND number = ?"
+    kind, body, _ = database.execute(event, (key, number)).fetchone()
+    _, _, previous = database.execute(event, (key, number - 1)).fetchone()
+    time = "2026-01-01T00:00:00.000000+00:00"
+    head = chained(previous, number, kind, time, body)
+    changed = "UPDATE banditto_event SET time = ?, hash = ? WHERE experiment = ? AND number = ?"
+    database.execute(changed, (time, head, key, number))
+    database.execute("UPDATE banditto_experiment SET head = ? WHERE id = ?", (head, key))
+    database.commit()
+
+
 def live() -> None:
     """Documents of three runs of one protocol, in the order in which they come about."""
     spoken("certify", "certified-elimination", "--means", "0.6,0.4", *LIVE, "--out", "registered")
@@ -257,15 +274,27 @@ def live() -> None:
     spoken("certify", "random-threshold", "--means", "0.6,0.4", *LIVE, "--out", "short")
     says("init", "coin", "init", "short/protocol.toml", *run, "--name", "fifth")
     says("verification", "begun", "verify", "cta", *run)
+    says("verification", "steady", "verify", "cta", *run)
     says("pending", "none", "pending", "cta", *run)
     says("tickets", "issued", "ask", "cta", *run, "-n", "5", "--request-id", "r1")
-    says("told", "recorded", "tell", "cta", "1-1", "1", *run)
-    says("told", "repeated", "tell", "cta", "1-1", "1", *run)
-    says("changed", "corrected", "correct", "cta", "1-1", "0", "--reason", "typo", *run)
-    says("changed", "missing", "missing", "cta", "1-3", "--reason", "lost", *run)
-    says("changed", "repeated", "missing", "cta", "1-3", "--reason", "lost", *run)
-    says("told", "excluded", "tell", "cta", "1-3", "1", *run)
+    says("tickets", "asked-again", "ask", "cta", *run, "-n", "5", "--request-id", "r1")
+    says("told", "recorded", "tell", "cta", "cta.1-1", "1", *run)
+    says("told", "repeated", "tell", "cta", "cta.1-1", "1", *run)
+    says("changed", "corrected", "correct", "cta", "cta.1-1", "0", "--reason", "typo", *run)
+    says("changed", "missing", "missing", "cta", "cta.1-3", "--reason", "lost", *run)
+    says("changed", "repeated", "missing", "cta", "cta.1-3", "--reason", "lost", *run)
+    says("told", "excluded", "tell", "cta", "cta.1-3", "1", *run)
     says("pending", "some", "pending", "cta", *run)
+    says("pending", "counted", "pending", "cta", *run)
+    units = ("init", "registered/protocol.toml", *run, "--name", "units", "--arm-names", "A,B", "--fallback", "B")
+    document(*units)
+    document("ask", "units", *run, "-n", "5")
+    says("tickets", "unit", "ask", "units", *run, "--unit", "ann")
+    says("lost", "several", "missing", "units", "units.1-1", "units.1-2", "--reason", "lost", *run)
+    says("lost", "again", "missing", "units", "units.1-1", "units.1-3", "--reason", "lost", *run)
+    says("lost", "old", "missing", "units", "--older-than", "7d", "--reason", "lost", *run)
+    document("stop", "units", "--reason", "enough", *run)
+    says("tickets", "fallback", "ask", "units", *run, "--unit", "bob")
     plan = says("status", "running", "status", "cta", *run)["plan"]
     says("tickets", "rest", "ask", "cta", *run, "-n", str(sum(plan.values())))
     says("tickets", "waiting", "ask", "cta", *run)
@@ -274,6 +303,9 @@ def live() -> None:
     says("status", "stopped", "status", "cta", *run)
     says("tickets", "stopped", "ask", "cta", *run)
     says("verification", "good", "verify", "cta", *run)
+    with contextlib.closing(sqlite3.connect("trial.db")) as database:
+        set_back(database, "units")
+    says("verification", "set-back", "verify", "units", *run)
     says("verification", "other-head", "verify", "cta", "--expect", "0" * 64, *run)
     says("export", "csv", "export", "cta", *run, "--out", "all.csv")
     says("export", "json", "export", "cta", *run, "--format", "json", "--out", "all.json")
@@ -319,6 +351,7 @@ def live() -> None:
     says("replication", "other-winner", "replicate", "sqlite:///trial.db#first", "sqlite:///trial.db#back")
     says("doctor", "store", "doctor", *run)
     with contextlib.closing(sqlite3.connect("trial.db")) as database:
+        allow_tampering_with_file(database)
         database.execute("UPDATE banditto_event SET body = replace(body, 'typo', 'slip')")
         database.commit()
     says("verification", "bad-event", "verify", "cta", *run)

@@ -128,8 +128,8 @@ def test_every_benchmark_is_listed_and_says_what_it_shows(path: Path) -> None:
     if path.stem == "measure":
         assert "usage: " in run_benchmark(path)
         return
-    assert re.match(r'"""\(\w\).* minutes?\.', first), first
-    for letter in set(re.findall(r'f?"(?:      )?\((\w)\) ', text)):
+    assert re.match(r'"""\(\w+\).* minutes?\.', first), first
+    for letter in set(re.findall(r'f?"(?:      )?\((\w+)\) ', text)):
         assert re.search(rf"^\| .*\b{letter}\b.*`{path.name}`", table, flags=re.MULTILINE), letter
 
 

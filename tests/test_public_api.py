@@ -74,6 +74,10 @@ SIGNATURES = {
         "'minimax']\" = 'geometric', gamma: 'float' = 12.0, sigma: 'float' = 0.5) -> None"
     ),
     "Bernoulli": "(means: 'Iterable[Real]') -> 'None'",
+    "StoreSettings": (
+        "(*, deadline: 'float' = 30.0, idle: 'float' = 10.0, pool_size: 'int' = 5, max_overflow: 'int' = 10, "
+        "recycle: 'float | None' = None) -> None"
+    ),
     "Beta": "(means: 'Iterable[Real]', concentration: 'Real' = 2.0) -> 'None'",
     "CertifiedElimination": (
         "(*, arms: 'int', horizon: 'int', rho: 'float', constants: \"Literal['certified', 'paper']\" = "
@@ -207,10 +211,12 @@ TYPES = {
     "Guarantee",
     "Protocol",
 }
+TYPES |= {"AsyncClient", "AsyncExperiment", "Client", "JsonLogFormatter", "StepReport"}
 TYPES |= {"Experiment", "LowerBound", "Registration", "Replay", "Reproduction", "Selection", "TrialPlan"}
 ERRORS = {
     *("BandittoError", "ConflictError", "ContractError", "InvalidArgument", "MissingExtra", "ShortHorizonWarning"),
     *("IllConditioned", "LogError", "NoMaximum", "NoPlan", "NoStore", "StoreError", "Unfinished", "WorkerError"),
+    *("NotAllowed", "ServiceError"),
 }
 
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
         NoMaximum,
         NoPlan,
         NoStore,
+        NotAllowed,
+        ServiceError,
         ShortHorizonWarning,
         StoreError,
         Unfinished,
@@ -41,11 +43,14 @@ if TYPE_CHECKING:
     from banditto.geometry.actions.sets import ActionSet
     from banditto.geometry.design import Design, g_optimal_design
     from banditto.live.analyse import analyse
+    from banditto.live.async_experiment import AsyncExperiment
     from banditto.live.experiment import Experiment
     from banditto.live.registration import Registration
     from banditto.live.replicate import replicate
     from banditto.live.select import select
     from banditto.live.selection import Selection
+    from banditto.live.step_reports import JsonLogFormatter, StepReport
+    from banditto.live.store_settings import StoreSettings
     from banditto.live.verify import verify
     from banditto.measure.analysis.analysis import Analysis
     from banditto.measure.attack import Attack, attack
@@ -66,16 +71,21 @@ if TYPE_CHECKING:
     from banditto.problems.catalogue import policy_of
     from banditto.problems.environments import *
     from banditto.problems.reward_log import RewardLog
+    from banditto.service.async_client import AsyncClient
+    from banditto.service.client import Client
 
 _PLACES = {
     "ActionSet": "banditto.geometry.actions.sets",
     "Analysis": "banditto.measure.analysis.analysis",
+    "AsyncClient": "banditto.service.async_client",
+    "AsyncExperiment": "banditto.live.async_experiment",
     "Attack": "banditto.measure.attack",
     "analyse": "banditto.live.analyse",
     "attack": "banditto.measure.attack",
     "BandittoError": "banditto.core.errors",
     "Calibration": "banditto.measure.calibrate",
     "Certificate": "banditto.measure.certificate",
+    "Client": "banditto.service.client",
     "Coins": "banditto.chance.coins",
     "Comparison": "banditto.measure.comparison",
     "ConflictError": "banditto.core.errors",
@@ -85,18 +95,23 @@ _PLACES = {
     "Guarantee": "banditto.policies.policy",
     "IllConditioned": "banditto.core.errors",
     "InvalidArgument": "banditto.core.errors",
+    "JsonLogFormatter": "banditto.live.step_reports",
     "LogError": "banditto.core.errors",
     "LowerBound": "banditto.measure.lower_bounds",
     "MissingExtra": "banditto.core.errors",
     "NoMaximum": "banditto.core.errors",
     "NoPlan": "banditto.core.errors",
     "NoStore": "banditto.core.errors",
+    "NotAllowed": "banditto.core.errors",
     "Protocol": "banditto.core.protocol",
     "Registration": "banditto.live.registration",
     "Reproduction": "banditto.paper",
+    "ServiceError": "banditto.core.errors",
     "ShortHorizonWarning": "banditto.core.errors",
     "Selection": "banditto.live.selection",
+    "StepReport": "banditto.live.step_reports",
     "StoreError": "banditto.core.errors",
+    "StoreSettings": "banditto.live.store_settings",
     "TrialPlan": "banditto.measure.plan",
     "Unfinished": "banditto.core.errors",
     "WorkerError": "banditto.core.errors",
@@ -130,10 +145,13 @@ _PLACES = {
 __all__ = [
     "ActionSet",
     "Analysis",
+    "AsyncClient",
+    "AsyncExperiment",
     "Attack",
     "BandittoError",
     "Calibration",
     "Certificate",
+    "Client",
     "Coins",
     "Comparison",
     "ConflictError",
@@ -143,12 +161,14 @@ __all__ = [
     "Guarantee",
     "IllConditioned",
     "InvalidArgument",
+    "JsonLogFormatter",
     "LogError",
     "LowerBound",
     "MissingExtra",
     "NoMaximum",
     "NoPlan",
     "NoStore",
+    "NotAllowed",
     "Protocol",
     "Registration",
     "Replay",
@@ -156,8 +176,11 @@ __all__ = [
     "Reproduction",
     "RewardLog",
     "Selection",
+    "ServiceError",
     "ShortHorizonWarning",
+    "StepReport",
     "StoreError",
+    "StoreSettings",
     "TrialPlan",
     "Unfinished",
     "WorkerError",
@@ -192,7 +215,14 @@ __all__ += actions.__all__
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module 'banditto' has no attribute {name!r}")
-    value = getattr(import_module(_PLACES[name]), name)
+    try:
+        value = getattr(import_module(_PLACES[name]), name)
+    except ModuleNotFoundError as error:
+        if error.name != "httpx":
+            raise
+        from banditto.core.errors import MissingExtra
+
+        raise MissingExtra("a client of the service", "httpx", "client") from None
     globals()[name] = value  # the next use does not come here
     return value
 

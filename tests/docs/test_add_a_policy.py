@@ -36,7 +36,7 @@ PLACES = {  # where the page says that a line of the registry belongs: from here
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The repository after steps 1 to 4."""
     folder = tmp_path_factory.mktemp("copy") / "banditto"
-    ignored = shutil.ignore_patterns("__pycache__", "figures", "golden*", ".*")
+    ignored = shutil.ignore_patterns("__pycache__", "figures", "golden_protocols", "golden.json", ".*")
     for name in ("src", "tests", "docs", "examples"):
         shutil.copytree(ROOT / name, folder / name, ignore=ignored)
     for file in (*ROOT.glob("*.md"), ROOT / "pyproject.toml", ROOT / "LICENSE"):

@@ -68,7 +68,8 @@ PLAIN = {
     *("calibrate", "cluster", "compare", "plan", "policy_of", "watch_pair"),
     *("Replay", "Reproduction", "Resampled", "RewardLog", "replay", "reproduce"),
     *("Analysis", "Experiment", "Registration", "Selection", "replicate", "verify"),
-    *("IllConditioned", "LogError", "NoMaximum", "NoPlan", "NoStore", "StoreError", "Unfinished"),
+    *("AsyncClient", "AsyncExperiment", "Client", "JsonLogFormatter", "NotAllowed", "ServiceError", "StepReport"),
+    *("IllConditioned", "LogError", "NoMaximum", "NoPlan", "NoStore", "StoreError", "StoreSettings", "Unfinished"),
 }
 
 # What measures, plans or runs live: every argument or attribute is described, in its order, and there is an example.
@@ -77,9 +78,9 @@ FUNCTIONS = {
     *("analyse", "lai_robbins", "lower_bound", "select", "watch_pair"),
 }
 RESULTS = {"Attack", "Calibration", "Certificate", "Comparison", "LowerBound", "Replay", "Reproduction", "Selection"}
-RESULTS |= {"Analysis", "TrialPlan"}
+RESULTS |= {"Analysis", "StepReport", "TrialPlan"}
 # Users do not make these by their constructors: attributes are described instead of arguments.
-RETURNED = RESULTS | {"Experiment", "Registration"}
+RETURNED = RESULTS | {"AsyncExperiment", "Experiment", "Registration"}
 
 
 def test_every_name_was_thought_of() -> None:
@@ -198,7 +199,7 @@ def test_everything_is_described_in_its_order_with_an_example(name: str) -> None
     thing = getattr(bd, name)
     text = inspect.cleandoc(thing.__doc__)
     assert ">>> " in text.partition("\nExamples:\n")[2]
-    if name == "Experiment":  # users do not make it by its constructor
+    if name in ("AsyncExperiment", "Experiment"):  # users do not make it by its constructor
         assert described(text, "Attributes") == ["name", "registration"]
     else:
         described_under = "Attributes" if name in RESULTS else "Args"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -354,7 +355,10 @@ def test_ctrl_c_stops_policies_that_choose_in_every_round() -> None:
         for line in process.stdout:
             if int(line) >= 8:
                 break
-        process.send_signal(signal.SIGINT)
-        rest, _ = process.communicate(timeout=600)
+        for _ in range(20):  # Python may be where it cannot raise, such as inside a destructor: press it again
+            process.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                rest, _ = process.communicate(timeout=30)
+                break
     assert rest.splitlines()[-1].startswith("kept ")
     assert rest.endswith("True\n")

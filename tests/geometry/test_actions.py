@@ -17,10 +17,10 @@ from scipy.spatial import HalfspaceIntersection
 
 import banditto as bd
 from banditto.core.arrays import FloatArray
+from banditto.geometry.actions.action_reading import load_set, named_set, set_of
 from banditto.geometry.actions.exact_simplex import Empty, integer_row, maximiser
 from banditto.geometry.actions.filtering import settled
 from banditto.geometry.actions.linear_program import LinearProgram
-from banditto.geometry.actions.reading import load_set, named_set, set_of
 from banditto.geometry.actions.relaxation import norm_bound
 from banditto.geometry.actions.sets import ConvexSet, Slab
 from banditto.testing import ACTION_SET_CHECKS

@@ -69,8 +69,13 @@ def check(url: str, seen: Acknowledged, policy: Policy[Any], seed: int, to_the_e
     store = Store(url)
     row = store.read(lambda view: view.find(NAME))
     assert row is not None
-    tickets = store.read(lambda view: {ticket_id(line): dict(line) for line in view.all_tickets(row["id"])})
-    metrics = store.read(lambda view: {(ticket_id(m), m["name"]): m["value"] for m in view.all_metrics(row["id"])})
+    names = ("arm", "status", "reward")
+    tickets = store.read(
+        lambda view: {
+            ticket_id(*line[:3]): dict(zip(names, line[3:6], strict=True)) for line in view.all_tickets(row["id"])
+        }
+    )
+    metrics = store.read(lambda view: {(ticket_id(*m[:3]), m[3]): m[4] for m in view.all_metrics(row["id"])})
     store.close()
     for ticket, arm in seen.arms.items():
         assert tickets[ticket]["arm"] == arm
@@ -94,6 +99,6 @@ def check(url: str, seen: Acknowledged, policy: Policy[Any], seed: int, to_the_e
     assert [[arms[batch, slot] for slot in range(len(row))] for batch, row in enumerate(expected, 1)] == expected
 
 
-def ticket_id(line: Any) -> str:
-    first = f"{line['batch']}-{line['position'] + 1}"
-    return f"{first}-{line['attempt'] + 1}" if line["attempt"] else first
+def ticket_id(batch: int, position: int, attempt: int) -> str:
+    first = f"{NAME}.{batch}-{position + 1}"
+    return f"{first}-{attempt + 1}" if attempt else first

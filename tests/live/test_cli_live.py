@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import json
 import os
 import sqlite3
@@ -21,6 +22,7 @@ from banditto.cli import main
 from banditto.live import export
 from tests.cli.test_cli import schema
 from tests.commands import both_or_one
+from tests.live.administrators import allow_tampering_with_file
 from tests.live.bad_commands import BAD
 
 SCHEMAS = {
@@ -29,21 +31,22 @@ SCHEMAS = {
     **{"export": "export", "doctor": "doctor", "analyse": "analysis"},
 }
 REWARDS = {
-    "rewards": "ticket,reward,note\n1-1,1,x\n1-2,0,y\n",
-    "columns": "ticket,value\n1-1,1\n",
+    "rewards": "ticket,reward,note\ncta.1-1,1,x\ncta.1-2,0,y\n",
+    "columns": "ticket,value\ncta.1-1,1\n",
     "empty": "",
-    "header": "1-2,1\n",
-    "columns2": "ticket,reward,reward\n1-2,1,0\n",
-    "commas": "ticket,reward\n1-1,1\n1-2,0,5\n",
-    "high": "ticket,reward\n1-1,1\n1-2,7\n",
-    "short": "ticket,reward\n1-2\n",
-    "blank": "ticket,reward\n1-1,1\n\n1-2,much\n",
-    "metrics": "ticket,metric:revenue,reward,metric:clicks\n1-1,,1,\n1-2, 12.5 ,0,\n",
-    "metrics2": "ticket,reward,metric:a,metric:a\n1-2,1,1,1\n",
-    "metrics3": "ticket,reward,metric:a b\n1-2,1,\n",
-    "metrics4": "ticket,reward,metric:a\n1-1,1,\n1-2,1,much\n",
-    "metrics5": "ticket,reward,metric:a\n1-2,1,1e200\n",
-    "metrics6": "ticket,reward,metric:a\n1-2,1\n",
+    "header": "cta.1-2,1\n",
+    "columns2": "ticket,reward,reward\ncta.1-2,1,0\n",
+    "commas": "ticket,reward\ncta.1-1,1\ncta.1-2,0,5\n",
+    "high": "ticket,reward\ncta.1-1,1\ncta.1-2,7\n",
+    "short": "ticket,reward\ncta.1-2\n",
+    "blank": "ticket,reward\ncta.1-1,1\n\ncta.1-2,much\n",
+    "metrics": "ticket,metric:revenue,reward,metric:clicks\ncta.1-1,,1,\ncta.1-2, 12.5 ,0,\n",
+    "metrics2": "ticket,reward,metric:a,metric:a\ncta.1-2,1,1,1\n",
+    "metrics3": "ticket,reward,metric:a b\ncta.1-2,1,\n",
+    "metrics4": "ticket,reward,metric:a\ncta.1-1,1,\ncta.1-2,1,much\n",
+    "metrics5": "ticket,reward,metric:a\ncta.1-2,1,1e200\n",
+    "names": "ticket,reward,arm_name\ncta.1-2,1,C\n",
+    "metrics6": "ticket,reward,metric:a\ncta.1-2,1\n",
 }
 TOTALS = {
     "totals": "1,A,10,4\n1,B,10,5\n",
@@ -70,6 +73,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFi
     Path("short.toml").write_text(plan().replace("horizon = 2000", "horizon = 20"))
     for name, lines in REWARDS.items():
         Path(f"{name}.csv").write_text(lines)
+    Path("plan.csv").write_text("mine\n")
     os.mkfifo("pipe.html")  # as a device: it can be written to, and must not be replaced
     for name, lines in TOTALS.items():
         Path(f"{name}.csv").write_text("batch,arm,count,total\n" + lines)
@@ -95,7 +99,7 @@ def begun(run: Run) -> None:
     if "trial" not in BEGUN:
         assert run("init", "plan.toml", *store, "--name", "cta", "--arm-names", "A,B")[0] == 0
         assert run("ask", "cta", *store, "-n", "2", "--request-id", "r1")[0] == 0
-        assert run("tell", "cta", "1-1", "1", *store)[0] == 0
+        assert run("tell", "cta", "cta.1-1", "1", *store)[0] == 0
         assert list(Path().glob("trial.db-*")) == []  # all of it is in one file
         BEGUN["trial"] = path.read_bytes()
     path.write_bytes(BEGUN["trial"])
@@ -156,16 +160,16 @@ def test_a_trial_on_the_command_line(run: Run, monkeypatch: pytest.MonkeyPatch) 
     assert again["tickets"] == first["tickets"]
     assert run("tell", "cta", "--from", "rewards.csv")[:2] == (0, "2 recorded\n")
     assert run("tell", "cta", "--from", "rewards.csv")[:2] == (0, "2 repeated\n")
-    code, out, err = run("tell", "cta", "1-1", "0")
+    code, out, err = run("tell", "cta", "cta.1-1", "0")
     assert (code, out) == (4, "")
-    assert "1-1" in err
-    assert json.loads(run("tell", "cta", "1-1", "0", "--json")[2])["code"] == "conflict"
-    assert run("correct", "cta", "1-1", "0", "--reason", "typo")[:2] == (0, "recorded\n")
-    assert run("missing", "cta", "1-3", "--reason", "lost")[:2] == (0, "recorded\n")
-    assert run("tell", "cta", "1-3", "1")[:2] == (0, "1 excluded\n")
-    assert "1-3-2" in run("ask", "cta")[1]
+    assert "cta.1-1" in err
+    assert json.loads(run("tell", "cta", "cta.1-1", "0", "--json")[2])["code"] == "conflict"
+    assert run("correct", "cta", "cta.1-1", "0", "--reason", "typo")[:2] == (0, "recorded\n")
+    assert run("missing", "cta", "cta.1-3", "--reason", "lost", "--by", "ann")[:2] == (0, "recorded\n")
+    assert run("tell", "cta", "cta.1-3", "1")[:2] == (0, "1 excluded\n")
+    assert "cta.1-3-2" in run("ask", "cta")[1]
     waiting = json.loads(run("pending", "cta", "--json")[1])["tickets"]
-    assert [line["id"] for line in waiting] == ["1-4", "1-5", "1-3-2"]
+    assert [line["id"] for line in waiting] == ["cta.1-4", "cta.1-5", "cta.1-3-2"]
     status = json.loads(run("status", "cta", "--json")[1])
     assert (status["state"], status["digest"]) == ("running", digest)
     assert run("verify", "cta", "--expect", f" {status['head'].upper()} ")[0] == 0
@@ -173,15 +177,15 @@ def test_a_trial_on_the_command_line(run: Run, monkeypatch: pytest.MonkeyPatch) 
     assert run("init", "plan.toml", "--name", "cta", "--arm-names", "A,B")[0] == 4
     lines = run("export", "cta")[1].splitlines()
     cells = lines[1].split(",")
-    assert cells[:4] == ["1-1", "1", "1", "1"]
+    assert cells[:4] == ["cta.1-1", "1", "1", "1"]
     assert cells[6:9] == ["told", "1", "0.0"]
     assert run("export", "cta", "--format", "html", "--out", "audit.html")[0] == 0
-    assert "<td>missing 1-3</td><td>given up</td><td>lost</td>" in Path("audit.html").read_text()
+    assert "<td>missing cta.1-3</td><td>given up</td><td>lost (said by ann)</td>" in Path("audit.html").read_text()
     assert "typo" in Path("audit.html").read_text()
     assert run("stop", "cta", "--reason", "enough")[:2] == (0, "recorded\n")
     assert json.loads(run("stop", "cta", "--reason", "enough", "--json")[1])["answer"] == "repeated"
-    assert json.loads(run("missing", "cta", "1-3", "--reason", "lost", "--json")[1])["answer"] == "repeated"
-    assert json.loads(run("tell", "cta", "1-1", "0", "--json")[1])["told"]["repeated"] == 1
+    assert json.loads(run("missing", "cta", "cta.1-3", "--reason", "lost", "--json")[1])["answer"] == "repeated"
+    assert json.loads(run("tell", "cta", "cta.1-1", "0", "--json")[1])["told"]["repeated"] == 1
     receipt = json.loads(run("export", "cta", "--out", "all.csv", "--json")[1])["receipt"]
     assert run("verify", "cta", "--expect", receipt["head"], "--json")[0] == 0
     assert json.loads(run("ask", "cta", "--json")[1])["state"] == "stopped"
@@ -189,17 +193,16 @@ def test_a_trial_on_the_command_line(run: Run, monkeypatch: pytest.MonkeyPatch) 
 
 def test_metrics_on_the_command_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BANDITTO_STORE", "sqlite:///trial.db")
-    begun(run)  # 1-1 was told without metrics
+    begun(run)  # cta.1-1 was told without metrics
     run("ask", "cta", "-n", "2")
     two = ("--metric", "revenue=-12.5", "--metric", "clicks=3")
-    assert run("tell", "cta", "1-3", "1", *two)[:2] == (0, "1 recorded\n")
-    assert run("tell", "cta", "1-3", "1", *two, "--json")[0] == 0
-    assert run("tell", "cta", "1-3", "1")[:2] == (0, "1 repeated\n")
-    code, out, err = run("tell", "cta", "1-3", "1", "--metric", "revenue=1", "--metric", "clicks=3")
+    assert run("tell", "cta", "cta.1-3", "1", *two)[:2] == (0, "1 recorded\n")
+    assert run("tell", "cta", "cta.1-3", "1", *two, "--json")[0] == 0
+    assert run("tell", "cta", "cta.1-3", "1")[:2] == (0, "1 repeated\n")
+    code, out, err = run("tell", "cta", "cta.1-3", "1", "--metric", "revenue=1", "--metric", "clicks=3")
     assert (code, out) == (4, "")
-    conflict = (
-        "ticket 1-3 has the metric revenue -12.5 and was told 1.0; metrics come with the reward and stay as they are"
-    )
+    conflict = "ticket cta.1-3 has the metric revenue -12.5 and was told 1.0"
+    conflict += "; metrics come with the reward and stay as they are"
     assert err == f"banditto: error: {conflict}\n"
     assert run("tell", "cta", "--from", "metrics.csv")[:2] == (0, "1 recorded, 1 repeated\n")
     assert run("tell", "cta", "--from", "metrics.csv")[:2] == (0, "2 repeated\n")
@@ -247,13 +250,36 @@ def test_a_reader_that_goes_early_is_no_bug(words: tuple[str, ...], run: Run) ->
     assert (done.returncode, done.stderr) == (141, b"")
 
 
+@pytest.mark.parametrize("names", ["=1+1,plain", "'q,plain", "-x,'-x", "plain,@x"])
+def test_an_export_can_be_filled_in_and_told(run: Run, names: str) -> None:
+    """Its cells are safe for a spreadsheet, which the names of arms are not."""
+    store = ("--store", "sqlite:///trial.db")
+    assert run("init", "plan.toml", *store, "--name", "cta", f"--arm-names={names}")[0] == 0
+    run("ask", "cta", *store, "-n", "4")
+    assert run("export", "cta", *store, "--out", "all.csv")[0] == 0
+    with Path("all.csv").open(newline="") as file:
+        header, *rows = csv.reader(file)
+    place, arm = header.index("reward"), header.index("arm_name")
+    filled = [[*row[:place], "1", *row[place + 1 :]] for row in rows]
+    others = {row[arm] for row in rows}
+    assert len(others) == 2 - names.startswith("-x")
+    with Path("all.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([header, *filled])
+    assert run("tell", "cta", "--from", "all.csv", *store)[:2] == (0, "4 recorded\n")
+    if len(others) == 2:  # somebody has mixed up two tickets
+        wrong = [[*row[:arm], (others - {row[arm]}).pop(), *row[arm + 1 :]] for row in filled]
+        with Path("all.csv").open("w", newline="") as file:
+            csv.writer(file).writerows([header, *wrong])
+        assert run("tell", "cta", "--from", "all.csv", *store)[0] == 4
+
+
 def test_negative_rewards(run: Run) -> None:
     store = ("--store", "sqlite:///trial.db")
     assert run("init", "plan.toml", *store, "--name", "loss", "--rewards", "-1,1")[0] == 0
     run("ask", "loss", *store, "-n", "2")
-    assert run("tell", "loss", "1-1", "-0.5", *store)[:2] == (0, "1 recorded\n")
-    assert run("tell", "loss", *store, "1-2", "-1e-3")[:2] == (0, "1 recorded\n")
-    assert run("correct", "loss", "1-1", "-.25", "--reason", "typo", *store)[0] == 0
+    assert run("tell", "loss", "loss.1-1", "-0.5", *store)[:2] == (0, "1 recorded\n")
+    assert run("tell", "loss", *store, "loss.1-2", "-1e-3")[:2] == (0, "1 recorded\n")
+    assert run("correct", "loss", "loss.1-1", "-.25", "--reason", "typo", *store)[0] == 0
 
 
 def test_a_batch_as_totals(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -370,7 +396,7 @@ def test_exports_replace_files_and_not_links(run: Run) -> None:
     begun(run)
     Path("old.csv").write_text("old")
     Path("link.csv").symlink_to("old.csv")
-    assert run("export", "cta", "--store", "sqlite:///trial.db", "--out", "link.csv")[2] == "banditto: wrote link.csv\n"
+    assert run("export", "cta", "--store", "sqlite:///trial.db", "--out", "link.csv", "--overwrite")[0] == 0
     assert Path("link.csv").is_symlink()
     assert Path("old.csv").read_text().startswith("ticket,")
     assert not list(Path().glob(".*"))
@@ -379,6 +405,7 @@ def test_exports_replace_files_and_not_links(run: Run) -> None:
 def test_exports_of_a_log_that_was_changed(run: Run) -> None:
     begun(run)
     with contextlib.closing(sqlite3.connect("trial.db")) as database, database:  # which commits, not closes
+        allow_tampering_with_file(database)
         database.execute("UPDATE banditto_event SET body = replace(body, '1.0', '0.0') WHERE kind = 'tell'")
     store = ("--store", "sqlite:///trial.db")
     code, out, err = run("export", "cta", *store)

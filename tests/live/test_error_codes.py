@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -13,6 +14,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlch
 
 from banditto.core.errors import StoreError
 from banditto.live.experiment import Experiment
+from banditto.live.postgresql import PatientConnection
 from banditto.live.store import Store, engine_of, outlook_of
 from tests.live.servers import PostgresServer
 from tests.live.worlds import small
@@ -93,21 +95,20 @@ def test_a_server_that_refuses_who_was_let_in_before_is_tried_again(
     url = server.new_schema()
     with Experiment.create(url, "cta", small()) as experiment:
         store = experiment._store
-        attempts, connect = [0], store._engine.dialect.connect
+        attempts, connect = [0], PatientConnection.connect
 
-        def refusing(*given: object, **named: object) -> object:
+        def refusing(*given: Any, **named: Any) -> PatientConnection:
             attempts[0] += 1
             if attempts[0] < 4:
                 raise psycopg.OperationalError("trop de clients sont déjà connectés")
             return connect(*given, **named)
 
         store.let_go()
-        monkeypatch.setattr(store._engine.dialect, "connect", refusing)
-        assert experiment.ask()[0].id == "1-1"
+        monkeypatch.setattr(PatientConnection, "connect", refusing)
+        assert experiment.ask()[0].id == "cta.1-1"
         assert attempts[0] >= 4
     monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("waited for a server that refuses us"))
     with Store(url) as other:
-        monkeypatch.setattr(other._engine.dialect, "connect", refusing)
         attempts[0] = -100
         with pytest.raises(StoreError, match="^the store failed: trop de clients sont déjà connectés$"):
             other.read(lambda view: view.names())

@@ -21,15 +21,17 @@ from banditto.engine.observations import Observations
 from banditto.live import exported_log
 from banditto.live.analyse import analysed_if_possible
 from banditto.live.experiment import Experiment
-from banditto.live.export import export, read_log
+from banditto.live.export import read_log
 from banditto.live.exported_log import read_exported
+from banditto.live.order import ORDER_RULE_1, ORDER_RULE_2
+from banditto.live.reading import Reading
 from banditto.live.registration import Registration
-from banditto.live.sql import Reading
 from banditto.live.verify import verify
 from banditto.report.audit import audit_page
 from banditto.report.taught import TAUGHT
 from tests.commands import banditto
-from tests.live.worlds import registration_of, small
+from tests.live.administrators import allow_tampering_with_file
+from tests.live.worlds import exported, registration_of, small
 
 NAMES = ("old", "new", "newer")
 LEAD = (0.2, 0.5, 0.8)
@@ -127,7 +129,7 @@ def test_status_never_fails_for_want_of_an_analysis(url: str, monkeypatch: pytes
         monkeypatch.setattr("banditto.measure.analysis.analysing.analysis_of", broken)
         status = trial.status()
     assert (status.headline, status.estimates, status.winner, status.decided_by) == (None, (), "newer", "lead")
-    assert json.loads(export(read_log(url, "x"), "json"))["analysis"] is None
+    assert json.loads(exported(url, "x", "json"))["analysis"] is None
     page = audit_page(read_log(url, "x"))
     assert "Nothing can be estimated from the batches so far." in page
     assert TAUGHT not in page
@@ -146,8 +148,8 @@ def test_no_range_is_too_wide_or_too_narrow(store_url: str, low: float, high: fl
         json.dumps(status.to_dict(), allow_nan=False)
         stored = trial.observations()
     log = read_log(store_url, "x")
-    assert alike(log.observations, stored)
-    (tmp_path / "x.json").write_bytes(export(log, "json"))
+    assert alike(log.observations(), stored)
+    (tmp_path / "x.json").write_bytes(exported(store_url, "x", "json"))
     assert alike(read_exported(tmp_path / "x.json"), stored)
     assert "The log verifies" in audit_page(log)
     if status.headline is None:
@@ -155,8 +157,12 @@ def test_no_range_is_too_wide_or_too_narrow(store_url: str, low: float, high: fl
             bd.analyse(tmp_path / "x.json")
 
 
-def test_who_asks_again_does_not_add_up_again(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rewards of decided batches never change, so one look at them is enough until the next decision."""
+@pytest.mark.parametrize(("order", "once"), [(ORDER_RULE_1, 1), (ORDER_RULE_2, 0)])
+def test_who_asks_again_does_not_add_up_again(url: str, monkeypatch: pytest.MonkeyPatch, order: str, once: int) -> None:
+    """Rewards of decided batches never change, so one look at them is enough until the next decision.
+
+    Since version 2 of registrations decisions have what must be added up.
+    """
     looks = []
     added_up = Reading.told_sums
 
@@ -165,7 +171,7 @@ def test_who_asks_again_does_not_add_up_again(url: str, monkeypatch: pytest.Monk
         return added_up(self, *args)
 
     monkeypatch.setattr(Reading, "told_sums", counted)
-    with Experiment.create(url, "x", registered()) as trial:
+    with Experiment.create(url, "x", replace(registered(), order=order)) as trial:
         pay(trial, LEAD, 5)
         trial.status()
         assert not looks  # nothing is decided
@@ -173,10 +179,10 @@ def test_who_asks_again_does_not_add_up_again(url: str, monkeypatch: pytest.Monk
         for number in range(3):
             pay(trial, LEAD, 10)
             assert trial.status().told == {"newer": 10 * (number + 1)}
-        assert len(looks) == 1
+        assert len(looks) == once
         pay(trial, LEAD)
         trial.status()
-        assert len(looks) == 2
+        assert len(looks) == 2 * once
 
 
 def lines(text: str) -> tuple[str, list[str]]:
@@ -245,19 +251,18 @@ def test_store_log_and_export_have_seen_the_same(decided: str, tmp_path: Path, m
     assert stored.flow is not None
     assert sum(stored.flow.lost) == 2
     assert not stored.binary
-    assert alike(log.observations, stored)
-    (tmp_path / "log.json").write_bytes(export(log, "json"))
+    assert alike(log.observations(), stored)
+    (tmp_path / "log.json").write_bytes(exported(decided, "x", "json"))
     for chunk in (1 << 20, 100):  # the head of the file may come in pieces
         monkeypatch.setattr(exported_log, "_CHUNK", chunk)
         assert alike(read_exported(tmp_path / "log.json"), stored)
 
 
 def test_an_exported_log_has_the_analysis(decided: str, tmp_path: Path) -> None:
-    log = read_log(decided, "x")
-    content = json.loads(export(log, "json"))
+    content = json.loads(exported(decided, "x", "json"))
     assert list(content)[-2:] == ["analysis", "events"]
     path = tmp_path / "log.json"
-    path.write_bytes(export(log, "json"))
+    path.write_bytes(exported(decided, "x", "json"))
     found = bd.analyse(path).to_dict()
     assert content["analysis"] == found == json.loads(json.dumps(bd.analyse(f"{decided}#x").to_dict()))
     assert [check["name"] for check in found["checks"]] == ["assignment", "lost rewards"]
@@ -265,7 +270,7 @@ def test_an_exported_log_has_the_analysis(decided: str, tmp_path: Path) -> None:
 
 def test_nobody_is_misled_by_an_analysis_in_a_file(decided: str, tmp_path: Path) -> None:
     """Nor does an older file without one, or one that has it elsewhere, read any worse."""
-    content = json.loads(export(read_log(decided, "x"), "json"))
+    content = json.loads(exported(decided, "x", "json"))
     right = bd.analyse(f"{decided}#x").to_dict()
     wrong = content["analysis"] | {"winner": "old", "headline": "old won", "events": [], '\n  "events": [': 1}
     older = {key: value for key, value in content.items() if key != "analysis"} | {"schema_version": 1}
@@ -353,7 +358,7 @@ def test_before_a_decision_there_is_no_such_section(url: str) -> None:
     assert log.analysis() is None
     assert TAUGHT not in page
     assert "No batch is complete yet." in page
-    assert json.loads(export(log, "json"))["analysis"] is None
+    assert json.loads(exported(url, "x", "json"))["analysis"] is None
 
 
 def test_of_a_bad_log_the_events_before_are_analysed(url: str, tmp_path: Path) -> None:
@@ -364,11 +369,13 @@ def test_of_a_bad_log_the_events_before_are_analysed(url: str, tmp_path: Path) -
         pay(trial, LEAD, 40)
     with sqlite3.connect(tmp_path / "trial.db") as database:
         (number,) = database.execute("SELECT max(number) FROM banditto_event WHERE kind = 'tell'").fetchone()
+        allow_tampering_with_file(database)
         database.execute("UPDATE banditto_event SET time = 'then' WHERE number = ?", (number,))
     log = read_log(url, "x")
     assert log.verification.event == number
-    assert log.observations is not None
-    assert (log.observations.winner, log.observations.pulls) == (before.winner, before.pulls)
+    seen = log.observations()
+    assert seen is not None
+    assert (seen.winner, seen.pulls) == (before.winner, before.pulls)
     page = audit_page(log)
     assert page.index("The log does NOT verify") < page.index(TAUGHT)
     done = banditto("export", "x", "--store", url, "--format", "html", "--out", "x.html", cwd=tmp_path)
@@ -378,7 +385,8 @@ def test_of_a_bad_log_the_events_before_are_analysed(url: str, tmp_path: Path) -
 def test_where_no_event_verifies_nothing_is_analysed(url: str, tmp_path: Path) -> None:
     Experiment.create(url, "x", registered()).close()
     with sqlite3.connect(tmp_path / "trial.db") as database:
+        allow_tampering_with_file(database)
         database.execute("UPDATE banditto_event SET time = 'then'")
     log = read_log(url, "x")
-    assert (log.verification.event, log.observations, log.analysis()) == (1, None, None)
+    assert (log.verification.event, log.observations(), log.analysis()) == (1, None, None)
     assert "The log does NOT verify at event 1" in audit_page(log)

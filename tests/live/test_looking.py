@@ -13,15 +13,15 @@ import pytest
 import sqlalchemy as sql
 
 from banditto.core.errors import InvalidArgument, StoreError
-from banditto.live import store
+from banditto.live import connections
 from banditto.live.experiment import Experiment
-from banditto.live.export import export, read_log
+from banditto.live.export import read_log
 from banditto.live.replicate import replicate
 from banditto.live.store import engine_of
 from banditto.live.verify import verify
 from banditto.report.self_test import examine
 from tests.live.servers import PostgresServer
-from tests.live.worlds import finish, small
+from tests.live.worlds import exported, finish, small
 
 LOOKS: dict[str, Callable[[str], Any]] = {
     "open": lambda url: Experiment.open(url, "cta"),
@@ -80,12 +80,12 @@ def test_a_copy_that_cannot_be_written_can_be_read(tmp_path: Path, monkeypatch: 
         finish(experiment)
     (tmp_path / "closed").mkdir()
     shutil.copy(tmp_path / "trial.db", tmp_path / "closed")
-    expected = export(read_log(url, "cta"), "csv")
+    expected = exported(url, "cta", "csv")
     before = state_of(tmp_path / "closed")
-    monkeypatch.setattr(store, "writable", lambda path: "closed" not in str(path))
+    monkeypatch.setattr(connections, "writable", lambda path: "closed" not in str(path))
     copy = f"sqlite:///{tmp_path}/closed/trial.db"
     assert verify(copy, "cta").holds
-    assert export(read_log(copy, "cta"), "csv") == expected
+    assert exported(copy, "cta", "csv") == expected
     assert replicate(f"{url}#cta", f"{copy}#cta").same
     with Experiment.open(copy, "cta") as experiment:
         assert experiment.status().state == "finished"
@@ -101,7 +101,7 @@ def test_what_a_copy_has_in_its_write_ahead_log_is_read(tmp_path: Path, monkeypa
         for path in tmp_path.glob("trial.db*"):
             shutil.copy(path, tmp_path / "closed")
         events = experiment.status().events
-    monkeypatch.setattr(store, "writable", lambda path: "closed" not in str(path))
+    monkeypatch.setattr(connections, "writable", lambda path: "closed" not in str(path))
     found = verify(f"sqlite:///{tmp_path}/closed/trial.db", "cta")
     assert (found.holds, found.events) == (True, events)
 

@@ -22,7 +22,7 @@ from banditto.core.errors import ConflictError
 from banditto.live.experiment import Experiment
 from banditto.live.verify import verify
 from tests.live.servers import PostgresServer
-from tests.live.worlds import place, simulated_plans, small, small_policy, walked_order
+from tests.live.worlds import place, simulated_plans, small, small_policy, walked_mixed_order
 
 REWARDS = st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.7, 1.0, 1 / 3])
 WHICH = st.integers(0, 10**6)  # which of the tickets that there are
@@ -43,13 +43,15 @@ class LiveRun(RuleBasedStateMachine):
         type(self).runs += 1
         self.name = f"run{self.runs}"
         self.seed = 7 + self.runs % 5
-        self.handles = [Experiment.open(self.url, self.name, small(seed=self.seed)) for _ in range(2)]
+        made = small(seed=self.seed, arm_names=["A", "B"], fallback="B")
+        self.handles = [Experiment.open(self.url, self.name, made) for _ in range(2)]
         self.totals: list[list[float]] = []
         self.arms: dict[str, int] = {}
         self.status: dict[str, str] = {}
         self.rewards: dict[str, float] = {}
         self.metrics: dict[str, dict[str, float]] = {}
-        self.requests: dict[str, list[str]] = {}
+        self.requests: dict[str, tuple[int, list[str]]] = {}  # how many were asked for, and what was given
+        self.units: dict[str, str] = {}
         self.decisions_seen = 0
 
     @initialize()
@@ -59,8 +61,8 @@ class LiveRun(RuleBasedStateMachine):
     def start_batch(self) -> None:
         plans = simulated_plans(small_policy(), self.seed, self.totals)
         self.batch = len(self.totals) + 1
-        self.order = walked_order(self.seed, self.batch, plans[-1]) if len(plans) == self.batch else []
-        self.queue: list[str] = [f"{self.batch}-{number}" for number in range(1, len(self.order) + 1)]
+        self.order = walked_mixed_order(self.seed, self.batch, plans[-1]) if len(plans) == self.batch else []
+        self.queue: list[str] = [f"{self.name}.{self.batch}-{number}" for number in range(1, len(self.order) + 1)]
         self.counts = [0, 0]
 
     def pick(self, which: int, *status: str) -> str:
@@ -97,23 +99,43 @@ class LiveRun(RuleBasedStateMachine):
             assert ticket.arm == self.order[place(ticket.id)[1]]
             assert ticket.batch == self.batch
             self.arms[ticket.id], self.status[ticket.id] = ticket.arm, "open"
+        assert not answer.repeated
         if request is not None and expected:
-            self.requests[request] = expected
+            self.requests[request] = n, expected
 
     @precondition(lambda self: self.requests)
     @rule(handle=HANDLE, n=st.integers(1, 9), which=WHICH)
     def ask_again(self, handle: int, n: int, which: int) -> None:
         request = list(self.requests)[which % len(self.requests)]
-        answer = self.handles[handle].ask(n, request)
-        assert [(ticket.id, ticket.arm) for ticket in answer] == [
-            (ticket, self.arms[ticket]) for ticket in self.requests[request]
-        ]
+        asked, given = self.requests[request]
+        if n != asked:
+            with pytest.raises(ConflictError):
+                self.handles[handle].ask(n, request)
+        answer = self.handles[handle].ask(asked, request)
+        assert [(ticket.id, ticket.arm) for ticket in answer] == [(ticket, self.arms[ticket]) for ticket in given]
+        assert answer.repeated
+
+    @rule(handle=HANDLE, unit=st.sampled_from(["ann", "bob", "cem", "dora", "eve"]))
+    def ask_for_a_unit(self, handle: int, unit: str) -> None:
+        answer = self.handles[handle].ask(unit=unit)
+        known = unit in self.units
+        if not known and self.queue:
+            self.units[unit] = self.queue.pop(0)
+            self.arms[self.units[unit]] = self.order[place(self.units[unit])[1]]
+            self.status[self.units[unit]] = "open"
+        given = [self.units[unit]] if unit in self.units else []
+        assert [(ticket.id, ticket.arm) for ticket in answer] == [(ticket, self.arms[ticket]) for ticket in given]
+        assert answer.repeated == known
+        fallback = None if given else "B"
+        assert (answer.fallback.arm_name if answer.fallback else None) == fallback
 
     @precondition(lambda self: self.some("open"))
     @rule(handle=HANDLE, which=WHICH, reward=REWARDS, metrics=METRICS)
     def tell(self, handle: int, which: int, reward: float, metrics: dict[str, float]) -> None:
         ticket = self.pick(which, "open")
-        assert self.handles[handle].tell(ticket, reward, metrics) == "recorded"
+        with pytest.raises(ConflictError):
+            self.handles[handle].tell(ticket, reward, metrics, arm=1 - self.arms[ticket])
+        assert self.handles[handle].tell(ticket, reward, metrics, arm="AB"[self.arms[ticket]]) == "recorded"
         self.metrics[ticket] = metrics
         self.paid(ticket, reward)
 
@@ -164,10 +186,27 @@ class LiveRun(RuleBasedStateMachine):
     def missing(self, handle: int, which: int) -> None:
         ticket = self.pick(which, "open")
         assert self.handles[handle].missing(ticket, "lost") == "recorded"
+        self.given_up(ticket)
+
+    def given_up(self, ticket: str) -> None:
+        """The model's side of a reward that will not come."""
         self.status[ticket] = "missing"
         first, second, *attempt = ticket.split("-")
         again = sum(len(waiting.split("-")) == 3 for waiting in self.queue)  # those that were lost before it come first
         self.queue.insert(again, f"{first}-{second}-{int(attempt[0]) + 1 if attempt else 2}")
+
+    @precondition(lambda self: self.some("open"))
+    @rule(handle=HANDLE, first=WHICH, second=WHICH, by_age=st.booleans())
+    def missing_at_once(self, handle: int, first: int, second: int, by_age: bool) -> None:
+        """Two of them, or all, oldest first."""
+        tickets = list(dict.fromkeys((self.pick(first, "open"), self.pick(second, "open"))))
+        if by_age:
+            tickets = [line.id for line in self.handles[handle].pending()]
+            assert self.handles[handle].missing_older(0, "lost") == len(tickets)
+        else:
+            assert self.handles[handle].missing_many(tickets, "lost") == ["recorded"] * len(tickets)
+        for ticket in tickets:
+            self.given_up(ticket)
 
     @precondition(lambda self: self.some("missing", "late", "told"))
     @rule(handle=HANDLE, which=WHICH)

@@ -18,7 +18,7 @@ import sqlalchemy as sql
 
 from banditto.core import provenance
 from banditto.core.errors import BandittoError, ConflictError, InvalidArgument, StoreError
-from banditto.live import experiment as module
+from banditto.live import follower as module
 from banditto.live.experiment import Experiment
 from banditto.live.registration import Registration, registered
 from banditto.live.store import Store, engine_of, shown_url
@@ -26,6 +26,7 @@ from banditto.live.tables import EXPERIMENTS, SCHEMA, metadata
 from banditto.live.verify import verify
 from banditto.report.self_test import examine
 from banditto.version import __version__
+from tests.live.administrators import allow_tampering
 from tests.live.servers import PostgresServer
 from tests.live.worlds import finish, registration_of, small, small_policy
 
@@ -38,8 +39,8 @@ def test_open_makes_it_once_and_finds_it_again(store_url: str) -> None:
         one.ask(3)
         with Experiment.open(store_url, "cta") as two, Experiment.open(store_url, "cta", made.protocol) as three:
             assert two.registration == three.registration == made
-            assert two.ask()[0].id == "1-4"
-            assert three.ask()[0].id == "1-5"
+            assert two.ask()[0].id == "cta.1-4"
+            assert three.ask()[0].id == "cta.1-5"
     with pytest.raises(ConflictError, match="^experiment cta exists already$"):
         Experiment.create(store_url, "cta", made)
     with pytest.raises(InvalidArgument, match="^name: got other, allowed: an experiment of this store: cta$"):
@@ -55,6 +56,7 @@ def test_a_store_that_was_restored_under_a_running_process(store_url: str) -> No
         assert waiting.status().plan == {"0": 88}
         engine = engine_of(store_url)
         with engine.connect().execution_options(banditto_writes=True) as connection, connection.begin():
+            allow_tampering(connection)
             for table, _ in reversed(backup):
                 connection.execute(table.delete())
             for table, rows in backup:
@@ -99,6 +101,7 @@ def test_another_decision_version_cannot_go_on(store_url: str) -> None:
     newer = replace(made, protocol=replace(made.protocol, decision_version=made.protocol.decision_version + 1))
     engine = engine_of(store_url)
     with engine.begin() as connection:
+        allow_tampering(connection)
         connection.execute(EXPERIMENTS.update().values(registration=newer.to_json(), digest=newer.digest))
     engine.dispose()
     with pytest.raises(ConflictError, match="^this experiment cannot go on with banditto .*: decision_version: got"):
@@ -110,15 +113,17 @@ def test_another_decision_version_cannot_go_on(store_url: str) -> None:
 def test_a_patch_release_goes_on_and_is_noted_once(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with Experiment.create(store_url, "cta", small()) as one:
         first = one.ask(12)
-        one.tell("1-1", 0.5)
+        one.tell("cta.1-1", 0.5)
         events = one.status().events
-        monkeypatch.setattr(module, "SOFTWARE", module.SOFTWARE | {"banditto": "99.0.1"})
+        newer = module.SOFTWARE | {"banditto": "99.0.1"}
+        monkeypatch.setattr(module, "SOFTWARE", newer)
+        monkeypatch.setattr(module, "_SOFTWARE_TEXT", json.dumps(newer))
         # what changes nothing leaves no trace of the new version either
-        assert one.tell("1-1", 0.5) == "repeated"
+        assert one.tell("cta.1-1", 0.5) == "repeated"
         assert one.ask().state == "waiting"
         assert one.status().events == events
-        assert one.tell("1-2", 0.5) == "recorded"
-        assert one.tell("1-3", 0.5) == "recorded"
+        assert one.tell("cta.1-2", 0.5) == "recorded"
+        assert one.tell("cta.1-3", 0.5) == "recorded"
         assert one.status().events == events + 3
         assert one.missing(first[11].id, "lost") == "recorded"
         finish(one)
@@ -176,10 +181,11 @@ def test_huge_places_fit_into_the_tables(store_url: str) -> None:
         row = store.read(lambda view: view.find("huge"))
         assert row is not None
         progress = json.loads(row["progress"]) | {"issued": length - 3}
-        store.write(lambda tx: tx.save(row["id"], progress=json.dumps(progress)))
+        saved = (row["id"], row["events"], row["head"], json.dumps(progress), row["software"])
+        store.write(lambda tx: tx.save(*saved))
         store.close()
         answer = experiment.ask(10)
-        assert [ticket.id for ticket in answer] == [f"{status.batch}-{length - k}" for k in (2, 1, 0)]
+        assert [ticket.id for ticket in answer] == [f"huge.{status.batch}-{length - k}" for k in (2, 1, 0)]
         assert experiment.tell_many([(ticket.id, 0.5) for ticket in answer]) == ["recorded"] * 3
         assert experiment.ask().state == "waiting"
 
@@ -331,7 +337,7 @@ def test_steps_go_on_after_the_server_was_started_again(server: PostgresServer) 
     url = server.new_schema()
     with Experiment.create(url, "cta", small()) as experiment:
         server.restart()
-        assert experiment.ask(6, "r")[5].id == "1-6"
+        assert experiment.ask(6, "r")[5].id == "cta.1-6"
         server.restart()
         assert experiment.status().issued == 6
         server.restart()
@@ -364,6 +370,7 @@ def test_an_unreadable_protocol_is_a_conflict(store_url: str) -> None:
     engine = engine_of(store_url)
     for text in ("{", "[]", "{}", '{"schema_version": 99}'):
         with engine.begin() as connection:
+            allow_tampering(connection)
             connection.execute(sql.update(EXPERIMENTS).values(registration=text))
         with pytest.raises(BandittoError) as caught:
             Experiment.open(store_url, "cta")

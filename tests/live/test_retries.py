@@ -16,10 +16,12 @@ import sqlalchemy as sql
 
 from banditto.core.errors import ConflictError
 from banditto.live.experiment import Experiment
-from banditto.live.sql import Reading, Writing, now
+from banditto.live.reading import Reading, now
 from banditto.live.store import Store, engine_of
+from banditto.live.store_settings import StoreSettings
 from banditto.live.tables import EXPERIMENTS
 from banditto.live.verify import verify
+from banditto.live.writing import Writing
 from tests.live.servers import PostgresServer
 from tests.live.worlds import small
 
@@ -54,12 +56,12 @@ def steps(experiment: Experiment) -> Iterator[tuple[int, Callable[[], object]]]:
     """How many events a step adds, and the step."""
     yield 2, lambda: experiment.ask(10)  # the writer's versions, too
     yield 1, lambda: experiment.ask(2, "r")
-    yield 1, lambda: experiment.tell("1-1", 0.25, {"revenue": 12.5, "clicks": 3})
-    yield 1, lambda: experiment.correct("1-1", 0.75, "typo")
-    yield 1, lambda: experiment.missing("1-2", "lost")
-    yield 1, lambda: experiment.tell("1-2", 0.5, {"revenue": 12.5})
+    yield 1, lambda: experiment.tell("cta.1-1", 0.25, {"revenue": 12.5, "clicks": 3})
+    yield 1, lambda: experiment.correct("cta.1-1", 0.75, "typo")
+    yield 1, lambda: experiment.missing("cta.1-2", "lost")
+    yield 1, lambda: experiment.tell("cta.1-2", 0.5, {"revenue": 12.5})
     yield 1, lambda: experiment.ask()
-    yield 2, lambda: experiment.tell_many([("1-2-2", 0.5), *((f"1-{place}", 0.5) for place in range(3, 13))])
+    yield 2, lambda: experiment.tell_many([("cta.1-2-2", 0.5), *((f"cta.1-{place}", 0.5) for place in range(3, 13))])
     totals = {arm: (count, count / 2) for arm, count in experiment.status().plan.items()}
     yield 2, lambda: experiment.tell_totals(2, totals)
     yield 1, lambda: experiment.stop("enough")
@@ -81,7 +83,7 @@ def test_a_step_whose_answer_was_lost_is_done_once(store_url: str) -> None:
 def test_a_registration_whose_answer_was_lost_is_made_once(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made = Store(store_url)
     made.write(lambda tx: None)  # the tables
-    monkeypatch.setattr("banditto.live.experiment.Store", lambda url: made)
+    monkeypatch.setattr("banditto.live.experiment.Store", lambda url, settings: made)
     with lost_answer(made) as lost:
         Experiment.create(store_url, "cta", small())
     assert lost == [True]
@@ -115,10 +117,10 @@ def test_a_server_whose_transactions_are_of_another_kind(server: PostgresServer,
     engine = engine_of(url)
     with Experiment.create(url, "cta", small()) as experiment, ThreadPoolExecutor(1) as pool:
         with engine.begin() as connection:
-            connection.execute(EXPERIMENTS.update().values(software="another"))
+            connection.execute(EXPERIMENTS.update().values(software="[]"))
             asked = pool.submit(experiment.ask)
             waits_for_a_lock(server)
-        assert asked.result(timeout=600)[0].id == "1-1"
+        assert asked.result(timeout=600)[0].id == "cta.1-1"
     engine.dispose()
 
 
@@ -129,7 +131,7 @@ def test_the_time_of_a_step_is_after_the_wait_for_others(store_url: str, request
         with engine.connect() as plain:
             connection = plain.execution_options(banditto_writes=True)
             with connection.begin():
-                connection.execute(EXPERIMENTS.update().values(software="another"))
+                connection.execute(EXPERIMENTS.update().values(software="[]"))
                 asked = pool.submit(experiment.ask)
                 if store_url.startswith("postgresql"):
                     waits_for_a_lock(request.getfixturevalue("server"))
@@ -149,7 +151,7 @@ def test_who_looks_sees_one_state(store_url: str) -> None:
         def look(view: Reading) -> bool:
             before = view.find("cta")
             experiment.ask(3)
-            return view.find("cta") == before and not view.count_tickets(1)
+            return view.find("cta") == before and not list(view.all_tickets(1))
 
         assert store.read(look)
         store.close()
@@ -178,3 +180,28 @@ def waits_for_a_lock(server: PostgresServer) -> None:
         assert time.monotonic() < deadline, "nobody waits for a lock"
         time.sleep(0.02)
     engine.dispose()
+
+
+def test_ctrl_c_inside_a_step_lets_the_lock_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also while somebody still handles the exception, whose traceback keeps all that was in use."""
+    settings = StoreSettings(deadline=1)
+    with Experiment.create(f"sqlite:///{tmp_path}/x.db", "cta", small(), settings=settings) as trial:
+        dialect: Any = trial._store._engine.dialect
+        execute, left = dialect.do_execute, [0]
+
+        def pressed(*given: Any, **named: Any) -> None:
+            execute(*given, **named)
+            left[0] -= 1
+            if not left[0]:
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(dialect, "do_execute", pressed)
+        for number in range(1, 9):
+            left[0] = number
+            try:
+                trial.ask()
+                left[0] = 0
+            except KeyboardInterrupt:
+                left[0] = 0
+                trial.ask(1, "meanwhile")
+    assert verify(f"sqlite:///{tmp_path}/x.db", "cta").holds

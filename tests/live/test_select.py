@@ -25,10 +25,11 @@ from banditto.chance.coins import Coins
 from banditto.chance.pull_streams import pull_generator
 from banditto.cli.select import loaded
 from banditto.live import desks
-from banditto.live.export import export, read_log
+from banditto.live.export import read_log
 from banditto.live.registration import registered
 from banditto.live.select import shortest
 from tests.commands import banditto, interrupted
+from tests.live.worlds import exported
 
 KNOWN: dict[str, Any] = {"gap": 0.2, "rho": 0.3}
 
@@ -171,11 +172,11 @@ def test_the_same_after_kills(tmp_path: Path) -> None:
     assert kills == 2
     assert found == whole
     assert fewest == json.loads(whole)["pulls"]
-    assert calls > fewest  # some were killed before their rewards were told, and made again
+    assert calls >= fewest  # those killed before their rewards were told were made again; there may be none of them
     log = read_log(f"sqlite:///{tmp_path}/killed/select.db", "select")
     assert log.verification.problem is None
     assert log.verification.winner == json.loads(whole)["winner"]
-    rows = export(log, "csv").decode().splitlines()
+    rows = exported(f"sqlite:///{tmp_path}/killed/select.db", "select", "csv").decode().splitlines()
     assert len(rows) == 1 + json.loads(whole)["pulls"]
     assert json.loads(whole)["pulls"] == sum(int(one["pulls"]) for one in json.loads(whole)["estimates"].values())
 

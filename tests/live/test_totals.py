@@ -73,7 +73,7 @@ def test_wrong_totals_change_nothing(experiment: Experiment, batch: Any, totals:
 
 def test_totals_are_refused_once_there_are_tickets(experiment: Experiment) -> None:
     experiment.ask(1)
-    experiment.missing("1-1", "lost")
+    experiment.missing("cta.1-1", "lost")
     refused = "^batch 1 has tickets: tell their rewards one by one$"
     act = partial(experiment.tell_totals, 1, {"A": (6, 3.0), "B": (6, 3.0)})
     unchanged(experiment, act, ConflictError, refused)
@@ -138,7 +138,7 @@ def test_a_range_is_a_check_for_a_policy_with_a_sigma_of_its_own(store_url: str)
     with Experiment.create(store_url, "unscaled", small(rewards=(10, 30))) as experiment:
         with pytest.raises(InvalidArgument, match="^reward: got .*, allowed: a number from 10 to 30"):
             experiment.tell_many([(ticket.id, 9.0) for ticket in experiment.ask(1)])
-        experiment.tell("1-1", 20.0)
+        experiment.tell("unscaled.1-1", 20.0)
         experiment.tell_many([(ticket.id, 20.0) for ticket in experiment.ask(11)])
         assert verify(store_url, "unscaled").decisions[0].totals == (120.0, 120.0)
 
@@ -148,7 +148,7 @@ def test_no_range(store_url: str) -> None:
         for ticket, reward in zip(experiment.ask(3), (-1e308, 1e308, 0.1), strict=True):
             assert experiment.tell(ticket.id, reward) == "recorded"
         with pytest.raises(InvalidArgument, match="^reward: got inf, allowed: a finite number$"):
-            experiment.tell("1-1", math.inf)
+            experiment.tell("free.1-1", math.inf)
         refused: type[BandittoError] = InvalidArgument
         with pytest.raises(refused, match="^rewards: got no range, allowed: a range such as 0,1"):
             registration_of(bd.CertifiedElimination(arms=2, horizon=10**4, rho=0.2), rewards=(-math.inf, math.inf))

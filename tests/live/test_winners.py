@@ -16,7 +16,7 @@ import banditto as bd
 from banditto.chance.coins import Coins
 from banditto.core.errors import ConflictError
 from banditto.live.experiment import Experiment
-from banditto.live.export import export, read_log
+from banditto.live.export import read_log
 from banditto.live.fold import Course
 from banditto.live.registration import Registration
 from banditto.live.replicate import replicate
@@ -24,7 +24,8 @@ from banditto.live.verify import verify
 from banditto.live.winners import found_by
 from banditto.report.audit import audit_page
 from tests.commands import banditto
-from tests.live.worlds import registration_of
+from tests.live.administrators import allow_tampering_with_file
+from tests.live.worlds import exported, registration_of
 
 
 @cache
@@ -80,7 +81,7 @@ def test_a_tell_may_end_it(store_url: str) -> None:
         1,
         (),
     )
-    log = json.loads(export(read_log(store_url, "x"), "json"))
+    log = json.loads(exported(store_url, "x", "json"))
     assert log["registration"]["protocol"]["settings"]["level"] == "winner"
     assert log["events"][-1]["content"]["winner"] == 1
     page = audit_page(read_log(store_url, "x"))
@@ -191,6 +192,7 @@ def rewritten(database: sqlite3.Connection, winner: int, where: str) -> None:
     query = "SELECT number FROM banditto_event WHERE kind = 'decide' ORDER BY number"
     (number,) = database.execute(f"{query} {where}").fetchone()
     previous = FIRST_HASH
+    allow_tampering_with_file(database)
     for row in database.execute("SELECT number, kind, time, body FROM banditto_event ORDER BY number").fetchall():
         content = json.loads(row[3])
         if row[0] == number:

@@ -56,7 +56,8 @@ class Worker:
         while not self._stop.exists():
             turn += 1
             request = f"{self._slot}/{self._request}"
-            answer = self._experiment.ask(1 + self._request % 3, request)
+            number = 1 + self._request % 3
+            answer = self._experiment.ask(number, request)
             if answer.state == "finished":
                 return
             if answer.state == "waiting":  # rewards that a worker took to its grave; others may tell them at once, too
@@ -66,8 +67,8 @@ class Worker:
             self._request += 1
             self.acknowledged(f"ask {request} " + " ".join(f"{ticket.id}={ticket.arm}" for ticket in answer))
             if turn % 7 == 3:
-                again = self._experiment.ask(5, request)
-                assert again.tickets == answer.tickets
+                again = self._experiment.ask(number, request)
+                assert (again.tickets, again.repeated) == (answer.tickets, True)
             for ticket in answer:
                 if turn % 11 == 5 and ticket.id.count("-") == 1:
                     self.lose(ticket.id)
@@ -117,7 +118,7 @@ def have_met(paths: list[Path], asks: int) -> bool:
 
 
 def main(url: str, folder: Path, workers: int, seconds: float, kills: int, seed: int) -> None:
-    store.FIRST_SECONDS = store.BUSY_SECONDS  # a new worker may come while a slow server starts
+    store.FIRST_SECONDS = 30.0  # a new worker may come while a slow server starts
     generator = np.random.default_rng(seed)
     until = time.monotonic() + seconds
     paths = [folder / f"{slot}.log" for slot in range(workers)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from io import BytesIO
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,10 @@ from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.engine.batched import Execution
 from banditto.live.experiment import Experiment
+from banditto.live.export import export
 from banditto.live.registration import Registration, registered
 from banditto.policies.policy import Policy
+from banditto.service.client import RemoteExperiment
 
 Reward = Callable[[int, int], float]  # of a batch and a position in it
 
@@ -81,6 +84,32 @@ def walked_order(seed: int, batch: int, pulls: Sequence[int], most: int | None =
     return arms
 
 
+def walked_mixed_order(seed: int, batch: int, pulls: Sequence[int]) -> list[int]:
+    """The arms of a batch's slots by rule 2, block after block: the slow way, straight from the rule."""
+    playing = [arm for arm, count in enumerate(pulls) if count]
+    length = sum(pulls)
+    portions = max(min(pulls[arm] for arm in playing), -(-length // (32 * len(playing))))
+    stretch = max(4, 4096 // (length // portions))
+    arms: list[int] = []
+    for number, first in enumerate(range(0, portions, stretch)):
+        last = min(first + stretch, portions)
+        lengths = (2 + int(word) % 3 for word in philox_words(Coins(seed).key("order-lengths", batch, number), 0, 4096))
+        all_slots = sum(last * pulls[a] // portions - first * pulls[a] // portions for a in playing)
+        words = iter(philox_words(Coins(seed).key("order-places", batch, number), 0, all_slots).tolist())
+        while first < last:
+            end = min(first + next(lengths), last)
+            share = [
+                arm
+                for portion in range(first, end)
+                for arm in playing
+                for _ in range((portion + 1) * pulls[arm] // portions - portion * pulls[arm] // portions)
+            ]
+            keys = [(next(words) >> 12, place, arm) for place, arm in enumerate(share)]
+            arms += [arm for _, _, arm in sorted(keys)]
+            first = end
+    return arms
+
+
 def simulated_arms(
     policy: Policy[Any], seed: int, reward: Reward, until: tuple[int, int] | None = None
 ) -> list[list[int]]:
@@ -89,7 +118,8 @@ def simulated_arms(
     sequence: list[list[int]] = []
     while len(plans := simulated_plans(policy, seed, totals)) > len(totals):
         last = until is not None and until[0] == len(plans)
-        sequence.append(walked_order(seed, len(plans), plans[-1], until[1] if until and last else None))
+        slots = walked_mixed_order(seed, len(plans), plans[-1])
+        sequence.append(slots[: until[1]] if until and last else slots)
         if last:
             break
         sums = [Fraction(0)] * policy.arms
@@ -99,16 +129,25 @@ def simulated_arms(
     return sequence
 
 
+def exported(url: str, name: str, kind: str) -> bytes:
+    """What an export writes."""
+    with BytesIO() as out:
+        export(url, name, kind, out)
+        return out.getvalue()
+
+
 # -- live runs --------------------------------------------------------------------------------------------------------
 
 
 def place(ticket: str) -> tuple[int, int]:
     """Batch and position of a ticket's id."""
-    batch, number, *_ = (int(part) for part in ticket.split("-"))
+    batch, number, *_ = (int(part) for part in ticket.rpartition(".")[2].split("-"))
     return batch, number - 1
 
 
-def finish(experiment: Experiment, reward: Reward = hashed_reward, block: int = 1000) -> dict[tuple[int, int], int]:
+def finish(
+    experiment: Experiment | RemoteExperiment, reward: Reward = hashed_reward, block: int = 1000
+) -> dict[tuple[int, int], int]:
     """Ask and tell until the end; tickets that are out are told first. The arms of the slots that were asked for."""
     arms: dict[tuple[int, int], int] = {}
     while True:

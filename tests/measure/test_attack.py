@@ -15,7 +15,7 @@ from banditto.engine.batched import BatchedPlayer
 from banditto.engine.block_sizes import pairs_per_block
 from banditto.engine.blocks import run_pairs
 from banditto.engine.player import player_of, run_of
-from banditto.geometry.actions.reading import spread_actions
+from banditto.geometry.actions.action_reading import spread_actions
 from banditto.measure.attack.arm_spaces import ArmSpace
 from banditto.measure.attack.attacking import space_of
 from banditto.measure.attack.linear_spaces import LinearSpace

@@ -23,7 +23,7 @@ FILES = {
     "study.toml": "means = [0.8, 0.4]\nhorizon = 100000\nrho = 0.3\npairs = 50\n"
     'policies = ["random-threshold", "ucb1"]\n',
     "told_arms.py": "def worse(rng): return rng.random() < 0.4\ndef better(rng): return rng.random() < 0.7\n",
-    "rewards.csv": "ticket,reward\n1-1,1\n1-2,0\n",
+    "rewards.csv": "ticket,reward\ncta.1-1,1\ncta.1-2,0\n",
     "totals.csv": "batch,arm,count,total\n1,A,34,8\n1,B,34,27\n",
     "first.csv": "batch,arm,count,total\n1,A,18,15\n1,B,18,6\n",
 }
@@ -61,7 +61,7 @@ compare study.toml --json
 compare --means 0.8,0.4 --horizon 1e5 --rho 0.3 --pairs 50 --policies random-threshold,thompson --json
 plan --arms 3 --gap 0.2 --rho 0.3 --json
 plan --arms 2 --gap 0.1 --horizon 1e6 --json
-plan --arms 2 --gap 0.3 --rho 0.3 --save plan.toml --json
+plan --arms 2 --gap 0.3 --rho 0.3 --seed 0 --save plan.toml --json
 attack random-threshold --arms 2 --horizon 1e5 --rho 0.3 --pairs-budget 20000 --json
 attack one-cut --arms 3 {RATED} --pairs-budget 20000 --json
 calibrate random-threshold --arms 2 --horizon 1e5 --rho 0.3 --pairs-budget 20000 --json
@@ -74,10 +74,23 @@ replay random-threshold --log log.csv --reward-range 0,1 --horizon 300 --rho 0.3
 reproduce --quick --only lemma-5 --json
 init plan.toml {STORE} --name cta --arm-names A,B --json
 ask cta {STORE} -n 4 --request-id r1 --json
+ask cta {STORE} -n 4 --request-id r1
+ask cta {STORE} -n 5 --request-id r1 --json
 tell cta {STORE} --from rewards.csv --json
-tell cta {STORE} 1-1 0 --json
-correct cta {STORE} 1-1 0 --reason typo --json
-missing cta {STORE} 1-3 --reason lost --json
+tell cta {STORE} cta.1-1 0 --json
+correct cta {STORE} cta.1-1 0 --reason typo --json
+tell cta {STORE} 1-2 0
+tell cta {STORE} other.1-2 0 --json
+tell cta {STORE} cta.1-2 0 --arm C
+missing cta {STORE} cta.1-3 --reason lost --by ann --json
+missing cta {STORE} cta.1-3 cta.1-4 --reason lost --by ann --json
+missing cta {STORE} --older-than 7d --reason silence --by ann
+init plan.toml {STORE} --name units --arm-names A,B --fallback B --deadline 7d --json
+ask units {STORE} --unit ann
+ask units {STORE} --unit ann --json
+stop units {STORE} --reason enough
+ask units {STORE} --unit bob
+ask units {STORE} --unit bob --json
 pending cta {STORE} --json
 status cta {STORE} --json
 analyse cta {STORE} --json

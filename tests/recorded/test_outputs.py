@@ -41,7 +41,8 @@ def test_every_command_answers_as_recorded() -> None:
 
 def test_every_verb_is_recorded() -> None:
     verbs = {command.name or (command.callback and command.callback.__name__) for command in app.registered_commands}
-    assert {line.split()[0] for line in STORY} == verbs
+    others = {"serve", "token"}  # one serves for ever, the other draws secrets: tests/service has them
+    assert {line.split()[0] for line in STORY} == verbs - others
 
 
 def test_the_comparison_sees_a_changed_digit_a_missing_key_and_a_longer_list() -> None:

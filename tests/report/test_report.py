@@ -265,7 +265,7 @@ def test_ctrl_c_while_drawing_keeps_the_results(tmp_path: Path, monkeypatch: pyt
     def interrupted(*arguments: Any) -> None:
         raise KeyboardInterrupt
 
-    (tmp_path / "report.html").write_text("of an earlier run")
+    (tmp_path / "report.html").write_text('<meta name="generator" content="banditto"> of an earlier run')
     monkeypatch.setattr(comparison_report, "drawn_files", interrupted)
     with pytest.raises(SystemExit) as stop:
         main([*QUICK, "--policies", "moss", "--out", str(tmp_path)])

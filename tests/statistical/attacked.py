@@ -9,7 +9,7 @@ import numpy as np
 import banditto as bd
 from banditto.chance.coins import Coins
 from banditto.core.arrays import BoolArray, FloatArray, IntArray
-from banditto.geometry.actions.reading import spread_actions
+from banditto.geometry.actions.action_reading import spread_actions
 from banditto.policies.certified_elimination.certified_elimination import LadderState
 from banditto.policies.policy import Policy
 from banditto.policies.shared.replicable import without_warnings

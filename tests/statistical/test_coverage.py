@@ -87,7 +87,7 @@ def looked_at() -> bd.EarlyCut:
 
 @pytest.mark.long
 def test_looks_that_were_forgotten_fail_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """2,000 runs, of which about 11 fail where looks share the error, and 117 where each of them spends it all.
+    """2,000 runs, of which about 10 fail where looks share the error, and 130 where each of them spends it all.
 
     Between them stands 60: at these rates it is on the wrong side of either less than once in 10^7.
     """
@@ -99,7 +99,7 @@ def test_looks_that_were_forgotten_fail_more_often(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.long
 def test_looks_that_were_forgotten_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """80,000 runs: 4,297 failures are enough at an error of 1e-6. In 120,000 others 5.86% failed, which makes that
+    """80,000 runs: 4,297 failures are enough at an error of 1e-6. In 10,000 others 6.7% failed, which makes that
     certain but for one test in 10^9; the seed here had no part in choosing the instance."""
     monkeypatch.setattr(stages, "stages_of", coverage.forgotten_looks)
     failed = count_failures(looked_at(), gaussian([0.53, 0.5]), 80_000, 2026)

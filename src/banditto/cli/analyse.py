@@ -55,6 +55,7 @@ def analyse(
     metric_range: MetricRange = None,
     guardrail: Guardrails = None,
     figure: Figure = None,
+    overwrite: parameters.Overwrite = False,
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
 ) -> int:
@@ -63,7 +64,7 @@ def analyse(
     Exit code 3 if a log does not verify.
     """
     sure = real(confidence, "confidence", "a number between 0.5 and 1, both excluded")
-    drawing = _place_to_draw(figure)
+    drawing = _place_to_draw(figure, overwrite)
     address = _address(source, store)
     from banditto.live.analyse import analyse as analysed  # numerical libraries are loaded once there is work for them
 
@@ -114,15 +115,12 @@ def _address(source: str, store: str | None) -> str | Path:
     return f"{parameters.store_url(store)}#{source}"
 
 
-def _place_to_draw(text: str | None) -> Path | None:
+def _place_to_draw(text: str | None, overwrite: bool) -> Path | None:
     if text is None:
         return None
     if Path(text).suffix not in (".svg", ".png"):
         raise InvalidArgument("figure", text, "a file that ends in .svg or .png")
-    try:
-        return place_to_write(text)
-    except InvalidArgument as error:
-        raise InvalidArgument("figure", text, error.allowed) from None
+    return place_to_write(text, overwrite, "figure")
 
 
 def _drawn(found: Analysis, suffix: str) -> bytes:

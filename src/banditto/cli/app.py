@@ -31,7 +31,9 @@ from banditto.cli.policies import policies
 from banditto.cli.replay import replay
 from banditto.cli.reproduce import reproduce
 from banditto.cli.select import select
+from banditto.cli.serve import serve
 from banditto.cli.status_pending import pending, status
+from banditto.cli.token import token
 from banditto.cli.usage_errors import print_error
 from banditto.cli.verify_replicate import replicate, verify
 from banditto.core.errors import BandittoError, ConflictError
@@ -46,7 +48,23 @@ app = typer.Typer(
 )
 VERBS: tuple[Callable[..., int], ...] = (
     *(select, compare, certify, plan, attack, calibrate, design, replay, reproduce, policies),
-    *(init, ask, tell, missing, correct, status, pending, stop, analyse, verify, replicate, export, doctor),
+    *(
+        init,
+        ask,
+        tell,
+        missing,
+        correct,
+        status,
+        pending,
+        stop,
+        analyse,
+        verify,
+        replicate,
+        export,
+        serve,
+        token,
+        doctor,
+    ),
 )
 for _verb in VERBS:
     app.command()(_verb)

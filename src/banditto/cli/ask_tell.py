@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -13,6 +13,7 @@ from banditto.cli import parameters
 from banditto.cli.output import EXIT_OK, print_steps, spinner
 from banditto.core.errors import InvalidArgument, masked, shown
 from banditto.core.exact import parsed_integer, real
+from banditto.core.input_files import MIB, Unreadable, text_lines
 from banditto.core.text import text_table
 from banditto.policies.policy import own_level
 from banditto.problems.spec import typed
@@ -27,6 +28,14 @@ RequestId = Annotated[
     str | None,
     typer.Option("--request-id", metavar="ID", help="A name for this request: sent again, it gets the same tickets."),
 ]
+UnitOption = Annotated[
+    str | None,
+    typer.Option("--unit", metavar="ID", help="Who gets the arm: one unit, one ticket, the same whenever it returns."),
+]
+ArmOption = Annotated[
+    str | None,
+    typer.Option("--arm", metavar="NAME", help="The arm that the ticket should have, as a check."),
+]
 RewardArgument = Annotated[str | None, typer.Argument(metavar="REWARD", help="Its reward.")]
 TicketOrNone = Annotated[str | None, typer.Argument(metavar="TICKET", help="The ticket; or --from, or --totals.")]
 From = Annotated[
@@ -34,6 +43,7 @@ From = Annotated[
     typer.Option(
         "--from", metavar="FILE", help="CSV with the columns ticket and reward, and metric:NAME; all or nothing."
     ),
+    parameters.StandsFor("arm", where_given=True),
 ]
 MetricOption = Annotated[
     list[str] | None,
@@ -43,9 +53,12 @@ MetricOption = Annotated[
 TotalsOption = Annotated[
     str | None,
     typer.Option("--totals", metavar="FILE", help="A whole batch: CSV with the columns batch, arm, count and total."),
+    parameters.StandsFor("arm", where_given=True),
 ]
 
-FullTelling = tuple[str, float, dict[str, float]]  # a ticket, its reward and its metrics
+FullTelling = tuple[str, float, dict[str, float], str | None]  # a ticket, its reward, its metrics and its arm
+TICKETS_VERSION: Final = 2  # of the schema
+_LARGEST_FILE = 64 * MIB  # its rows take some two gigabytes of memory, and are told in one transaction
 _METRIC_ALLOWED = "NAME=X with a finite number, such as revenue=12.5"
 
 
@@ -54,14 +67,19 @@ def ask(
     store: parameters.StoreOption = None,
     number: Number = "1",
     request_id: RequestId = None,
+    unit: UnitOption = None,
     as_json: parameters.Json = False,
 ) -> int:
     """Get tickets: which arm to give next, and the id under which to tell its reward."""
     with parameters.opened(store, name) as experiment:
-        answer = experiment.ask(typed("n", number), request_id)
+        answer = experiment.ask(typed("n", number), request_id, unit=unit)
     rows = [tuple(ticket) for ticket in answer]
     text = text_table(("ticket", "arm", "name", "batch"), rows) if rows else f"{answer.state}: {answer.reason}"
-    print_steps(answer.to_dict(), text, as_json)
+    if answer.repeated:
+        text += "\nrepeated: this request was answered before, with the same tickets"
+    if answer.fallback is not None:
+        text += f"\nshow {answer.fallback.arm_name}, the fallback, which is outside the experiment"
+    print_steps(answer.to_dict(), text, as_json, TICKETS_VERSION)
     return EXIT_OK
 
 
@@ -73,6 +91,7 @@ def tell(
     source: From = None,
     totals: TotalsOption = None,
     metric: MetricOption = None,
+    arm: ArmOption = None,
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
 ) -> int:
@@ -81,6 +100,8 @@ def tell(
         raise InvalidArgument(
             "metric", metric[0], "none with --from, whose file may have columns metric:NAME, or --totals"
         )
+    if arm is not None and (source is not None or totals is not None):
+        raise InvalidArgument("arm", arm, "none with --from, whose file may have a column arm_name, or --totals")
     if totals is not None:
         if ticket is not None or source is not None:
             raise InvalidArgument("totals", totals, "none with a ticket or --from")
@@ -89,10 +110,11 @@ def tell(
             answers = [experiment.tell_totals(batch, sums)]
             ended = _ended(experiment)
     else:
-        tellings = _rewards(ticket, reward, metric or [], source)
+        tellings = _rewards(ticket, reward, metric or [], arm, source)
         with parameters.opened(store, name) as experiment, spinner("telling", quiet):
             if source is not None:
                 _check_range(tellings, experiment.registration.rewards)
+                tellings = _with_arms(tellings, experiment.registration.arm_names)
             answers = experiment.tell_many(tellings)
             ended = _ended(experiment)
     counts: TellingContent = {
@@ -113,7 +135,9 @@ def _ended(experiment: Experiment) -> str:
     return "" if winner is None else f"; the experiment has ended: the winner is {winner}"
 
 
-def _rewards(ticket: str | None, reward: str | None, metric: list[str], source: str | None) -> list[FullTelling]:
+def _rewards(
+    ticket: str | None, reward: str | None, metric: list[str], arm: str | None, source: str | None
+) -> list[FullTelling]:
     if source is not None:
         if ticket is not None:
             raise InvalidArgument("from", source, "none with a ticket")
@@ -121,7 +145,7 @@ def _rewards(ticket: str | None, reward: str | None, metric: list[str], source: 
     if ticket is None or reward is None:
         missing = "ticket" if ticket is None else "reward"
         raise InvalidArgument(missing, "nothing", "a ticket and its reward, --from FILE or --totals FILE")
-    return [(ticket, real(reward, "reward", "a number"), _metrics(metric))]
+    return [(ticket, real(reward, "reward", "a number"), _metrics(metric), arm)]
 
 
 def _metrics(words: list[str]) -> dict[str, float]:
@@ -143,9 +167,24 @@ def _metrics(words: list[str]) -> dict[str, float]:
     return found
 
 
+def _with_arms(tellings: list[FullTelling], names: Sequence[str]) -> list[FullTelling]:
+    """Find the arms that a file names, as they are called or as an export wrote them; one that may be two is none."""
+    from banditto.live.export import safe_cell
+
+    meant: dict[str, set[str]] = {}
+    for name in names:
+        for cell in (name, str(safe_cell(name))):
+            meant.setdefault(cell.strip(), set()).add(name)
+    found: list[FullTelling] = []
+    for ticket, reward, metrics, arm in tellings:
+        arms = set() if arm is None else meant.get(arm, {arm})
+        found.append((ticket, reward, metrics, next(iter(arms)) if len(arms) == 1 else None))
+    return found
+
+
 def _check_range(tellings: list[FullTelling], ends: RewardRange) -> None:
     """Refuse a reward out of range, and name its ticket: a file may have thousands."""
-    for ticket, reward, _ in tellings:
+    for ticket, reward, _, _ in tellings:
         try:
             ends.checked(reward)
         except InvalidArgument as error:
@@ -153,15 +192,21 @@ def _check_range(tellings: list[FullTelling], ends: RewardRange) -> None:
 
 
 def read_rewards(path: Path) -> list[FullTelling]:
-    """Read a file with the columns `ticket` and `reward`, and `metric:NAME` for metrics; others are left alone.
+    """Read a file with the columns `ticket` and `reward`, and perhaps `arm_name` and `metric:NAME`.
 
-    A ticket, its reward and its metrics come back for each row; an empty cell is no value.
+    Others are left alone. A ticket, its reward, its metrics and its arm come back for each row; an empty cell is no
+    value.
     """
     from banditto.live.metrics import METRIC_PREFIX
 
     return [
-        (row["ticket"], real(row["reward"], f"reward in {place}", "a number"), _metrics_of(row, place))
-        for place, row in _rows(path, "from", ("ticket", "reward"), METRIC_PREFIX)
+        (
+            row["ticket"],
+            real(row["reward"], f"reward in {place}", "a number"),
+            _metrics_of(row, place),
+            row.get("arm_name") or None,
+        )
+        for place, row in _rows(path, "from", ("ticket", "reward"), METRIC_PREFIX, ("arm_name",))
     ]
 
 
@@ -199,23 +244,25 @@ def read_totals(path: Path) -> tuple[int, dict[str, tuple[int, float]]]:
     return batches.pop(), totals
 
 
-def _rows(path: Path, option: str, columns: tuple[str, ...], prefix: str = "") -> Iterator[tuple[str, dict[str, str]]]:
+def _rows(
+    path: Path, option: str, columns: tuple[str, ...], prefix: str = "", perhaps: tuple[str, ...] = ()
+) -> Iterator[tuple[str, dict[str, str]]]:
     """Read a CSV file: where each row stands, for messages, and the columns that were asked for.
 
-    With a prefix, columns that begin with it come, too; each row must have a cell for each of them.
+    Columns that begin with a prefix, and those that may be there, come, too; each row must have a cell for each of
+    them.
     """
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, strict=True)
-            lines = [(f"line {reader.line_num} of {path.name}", cells) for cells in reader if cells]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        reader = csv.reader(text_lines(path, _LARGEST_FILE), strict=True)
+        lines = [(f"line {reader.line_num} of {path.name}", cells) for cells in reader if cells]
+    except (Unreadable, csv.Error) as error:
         raise InvalidArgument(option, str(path), f"a readable CSV file ({masked(str(error))})") from None
     place, header = lines[0] if lines else (f"line 1 of {path.name}", [])
     names = [cell.strip() for cell in header]
     allowed = f"the columns {', '.join(columns[:-1])} and {columns[-1]}"
     if any(names.count(name) != 1 for name in columns):  # of two with one name, nobody knows which is meant
         raise InvalidArgument(option, place, f"{allowed}, once each, named in the first line")
-    more = [name for name in names if prefix and name.startswith(prefix)]
+    more = [name for name in names if (prefix and name.startswith(prefix)) or name in perhaps]
     for name in more:
         if names.count(name) != 1:
             raise InvalidArgument(option, f"{name} more than once in {place}", "each column once")

@@ -57,6 +57,7 @@ def attack(
     jobs: parameters.Jobs = None,
     cluster: parameters.Cluster = None,
     out: AttackOut = None,
+    overwrite: parameters.Overwrite = False,
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
 ) -> int:
@@ -89,7 +90,7 @@ def attack(
         print_warnings(warnings)
     from banditto.measure.attack import attacking  # numerical libraries are loaded once there is work for them
 
-    with output_directory(parameters.folder(out), FILES) as folder:
+    with output_directory(parameters.folder(out), FILES, overwrite) as folder:
         try:
             with notices(quiet), workers.opened() as executor, progress_bars(quiet) as progress:
                 found = attacking.attack(

@@ -20,7 +20,7 @@ from banditto.cli.output import (
 )
 from banditto.cli.plan import Save
 from banditto.core.provenance import provenance
-from banditto.problems.spec import ProblemSpec, chosen_blank, typed
+from banditto.problems.spec import ProblemSpec, chosen_blank, is_protocol, typed
 
 if TYPE_CHECKING:
     from banditto.cli.documents import CalibrationDocument
@@ -41,18 +41,22 @@ def calibrate(
     rate_at_most: parameters.RateAtMost = None,
     environment: parameters.KindOption = None,
     pairs_budget: Budget = "2e5",
-    seed: parameters.Seed = None,
+    seed: parameters.SavedSeed = None,
     jobs: parameters.Jobs = None,
     cluster: parameters.Cluster = None,
     save_to: Save = None,
+    overwrite: parameters.Overwrite = False,
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
 ) -> int:
     """Find the smallest constants for which attacks find nothing above rho: calibrated, not certified.
 
-    A guarantee is given up for less regret. Whatever shows the constants says so.
+    A guarantee is given up for less regret. Whatever shows the constants says so. What is saved has a random seed
+    unless --seed is given.
     """
-    place = place_to_save(save_to)
+    place = place_to_save(save_to, overwrite)
+    if seed is None and save_to is not None and not is_protocol(policy):  # which has its own
+        seed = str(parameters.drawn_seed())
     workers = parameters.WorkerOptions.of(jobs, cluster)
     with collected_warnings() as warnings:
         spec = ProblemSpec(

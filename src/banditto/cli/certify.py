@@ -70,6 +70,7 @@ def certify(
     cluster: parameters.Cluster = None,
     gpu: Gpu = False,
     out: parameters.Out = None,
+    overwrite: parameters.Overwrite = False,
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
 ) -> int:
@@ -109,7 +110,7 @@ def certify(
         )
     if not quiet and not as_json:
         print_warnings(warnings)
-    with output_directory(parameters.folder(out), (*FILES, FILE_NAME)) as folder:
+    with output_directory(parameters.folder(out), (*FILES, FILE_NAME), overwrite) as folder:
         try:
             with notices(quiet), workers.opened() as executor, progress_bar("certify", quiet) as progress:
                 certificate = certification.certify(

@@ -85,6 +85,7 @@ def compare(
     jobs: parameters.Jobs = None,
     cluster: parameters.Cluster = None,
     out: ReportOut = None,
+    overwrite: parameters.Overwrite = False,
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
 ) -> int:
@@ -135,7 +136,7 @@ def compare(
     target = parameters.folder(out)
     drawn = True
     with (
-        output_directory(target, NAMES) as folder,
+        output_directory(target, NAMES, overwrite) as folder,
         notices(quiet),
         workers.opened() as executor,
         progress_bars(quiet) as progress,

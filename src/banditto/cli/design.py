@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from banditto.cli import parameters
-from banditto.cli.output import EXIT_CHECK, EXIT_OK, print_json, spinner
+from banditto.cli.output import EXIT_CHECK, EXIT_OK, place_to_write, print_json, spinner, write_file
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, real
 from banditto.core.provenance import provenance
@@ -46,6 +46,7 @@ def design(
     dimension: parameters.Dimension = None,
     pulls: Pulls = None,
     plot: Plot = None,
+    overwrite: parameters.Overwrite = False,
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
 ) -> int:
@@ -53,7 +54,7 @@ def design(
 
     The same plan, to the last pull, on every machine. Exit code 3 when the accuracy could not be certified.
     """
-    picture = None if plot is None else _picture(plot)
+    picture = None if plot is None else _picture(plot, overwrite)
     from banditto.geometry.design import g_optimal_design
     from banditto.geometry.design.design_result import MOST_PULLS, checked_accuracy
 
@@ -80,13 +81,10 @@ def design(
     return EXIT_OK if found.target_met else EXIT_CHECK
 
 
-def _picture(text: str) -> Path:
-    path = Path(text)
-    if path.suffix not in (".png", ".svg"):
+def _picture(text: str, overwrite: bool) -> Path:
+    if Path(text).suffix not in (".png", ".svg"):
         raise InvalidArgument("plot", repr(text), "a file that ends in .png or .svg")
-    if not path.parent.is_dir() or path.is_dir():
-        raise InvalidArgument("plot", text, "a file in a folder that exists")
-    return path
+    return place_to_write(text, overwrite, "plot")
 
 
 def _draw(path: Path, found: Design, actions: FiniteActions | ConvexSet) -> None:
@@ -96,10 +94,7 @@ def _draw(path: Path, found: Design, actions: FiniteActions | ConvexSet) -> None
 
     with drawn_in(PLAIN):
         figure = design_figure(found, actions.to_array() if isinstance(actions, FiniteActions) else actions)
-        try:
-            path.write_bytes(as_svg(figure) if path.suffix == ".svg" else as_png(figure))
-        except OSError as error:
-            raise InvalidArgument("plot", str(path), f"a file that can be written ({error.strerror})") from None
+        write_file(path, as_svg(figure) if path.suffix == ".svg" else as_png(figure), "plot")
 
 
 def _table(found: Design, pulls: tuple[int, ...] | None) -> str:

@@ -24,13 +24,14 @@ DoctorOut = Annotated[str | None, typer.Option("--out", metavar="FILE", help="Wr
 def doctor(
     store: parameters.StoreOption = None,
     out: DoctorOut = None,
+    overwrite: parameters.Overwrite = False,
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
 ) -> int:
     """Check that this machine decides as all others do, and that a store works. Exit code 3 if something failed."""
     if out is not None and (Path(out).suffix != ".html" or not Path(out).parent.is_dir()):
         raise InvalidArgument("out", out, "a file that ends in .html, in a folder that exists")
-    path = None if out is None else place_to_write(out)
+    path = None if out is None else place_to_write(out, overwrite)
     from banditto.report.self_test import doctor_page, examine
 
     url = os.environ.get("BANDITTO_STORE") or None if store is None else store  # an empty variable is none

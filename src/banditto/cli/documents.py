@@ -31,6 +31,7 @@ from banditto.measure.replay import ReplayedContent
 from banditto.paper.running import ReproductionContent
 from banditto.policies.policy import Level
 from banditto.report.self_test import DiagnosisContent
+from banditto.service.tokens import TokenContent
 
 
 class CertificateDocument(CertificateContent, Warned, Provenance):
@@ -172,10 +173,18 @@ class StoppedContent(TypedDict):
     answer: Literal["recorded", "repeated"]
 
 
+class LostContent(TypedDict):
+    """How many tickets were given up, and how many had been before."""
+
+    recorded: Natural
+    repeated: Natural
+
+
 class WaitingContent(TypedDict):
-    """Tickets that wait for a reward."""
+    """Tickets that wait for a reward, the oldest first."""
 
     tickets: list[PendingContent]
+    total: Annotated[Natural, Keywords(description="how many there are; more than are listed, if the list was cut")]
 
 
 class ExportContent(TypedDict):
@@ -185,22 +194,52 @@ class ExportContent(TypedDict):
     receipt: ReceiptContent
 
 
+class ServingContent(TypedDict):
+    """A service that listens."""
+
+    address: str
+    store: str
+
+
+class OneTokenContent(TypedDict):
+    """A token that was revoked."""
+
+    token: TokenContent
+
+
+class NewTokenContent(OneTokenContent):
+    """A token that was made, with its whole text, which is shown once."""
+
+    text: str
+
+
+class TokenListContent(TypedDict):
+    """All tokens of a store."""
+
+    tokens: list[TokenContent]
+
+
 LiveContent = (
     RegisteredContent
     | AnswerContent
     | ToldContent
     | ChangedContent
+    | LostContent
     | StoppedContent
     | StatusContent
     | WaitingContent
     | VerificationContent
     | ReplicationContent
     | ExportContent
+    | ServingContent
+    | OneTokenContent
+    | NewTokenContent
+    | TokenListContent
 )
 
 
 class LiveOrigin(Provenance):
-    """What live verbs print but `init`, `status` and `replicate`, whose documents have a later version."""
+    """What those live verbs print whose documents have no later version."""
 
     schema_version: Literal[1]
 
@@ -211,8 +250,10 @@ class InitDocument(RegisteredContent, Provenance):
     schema_version: Literal[2]
 
 
-class TicketsDocument(AnswerContent, LiveOrigin):
+class TicketsDocument(AnswerContent, Provenance):
     """What `banditto ask --json` prints."""
+
+    schema_version: Literal[2]
 
 
 class ToldDocument(ToldContent, LiveOrigin):
@@ -220,7 +261,11 @@ class ToldDocument(ToldContent, LiveOrigin):
 
 
 class ChangedDocument(ChangedContent, LiveOrigin):
-    """What `banditto missing --json` and `banditto correct --json` print."""
+    """What `banditto missing --json`, for one ticket, and `banditto correct --json` print."""
+
+
+class LostDocument(LostContent, LiveOrigin):
+    """What `banditto missing --json` prints for several tickets."""
 
 
 class StoppedDocument(StoppedContent, LiveOrigin):
@@ -233,12 +278,16 @@ class StatusDocument(StatusContent, Provenance):
     schema_version: Literal[3]
 
 
-class PendingDocument(WaitingContent, LiveOrigin):
+class PendingDocument(WaitingContent, Provenance):
     """What `banditto pending --json` prints."""
 
+    schema_version: Literal[2]
 
-class VerificationDocument(VerificationContent, LiveOrigin):
+
+class VerificationDocument(VerificationContent, Provenance):
     """What `banditto verify --json` prints."""
+
+    schema_version: Literal[2]
 
 
 class ReplicationDocument(ReplicationContent, Provenance):
@@ -249,6 +298,22 @@ class ReplicationDocument(ReplicationContent, Provenance):
 
 class ExportDocument(ExportContent, LiveOrigin):
     """What `banditto export --json` prints."""
+
+
+class ServingDocument(ServingContent, LiveOrigin):
+    """What `banditto serve --json` prints once it listens."""
+
+
+class NewTokenDocument(NewTokenContent, LiveOrigin):
+    """What `banditto token create --json` prints."""
+
+
+class TokenListDocument(TokenListContent, LiveOrigin):
+    """What `banditto token list --json` prints."""
+
+
+class RevokedTokenDocument(OneTokenContent, LiveOrigin):
+    """What `banditto token revoke --json` prints."""
 
 
 # the file in `schemas/`, and the types that it reads: of every version, the oldest first
@@ -263,16 +328,21 @@ DOCUMENTS: dict[str, tuple[Any, ...]] = {
     "doctor": (DoctorDocument,),
     "export": (ExportDocument,),
     "init": (earlier_live.FirstInitDocument, InitDocument),
-    "pending": (PendingDocument,),
+    "lost": (LostDocument,),
+    "pending": (earlier_live.FirstPendingDocument, PendingDocument),
     "plan": (earlier.FirstPlanDocument, PlanDocument),
     "policies": (earlier.FirstPoliciesDocument, PoliciesDocument),
     "replay": (earlier.FirstReplayDocument, ReplayDocument),
+    "new-token": (NewTokenDocument,),
     "replication": (earlier_live.FirstReplicationDocument, ReplicationDocument),
     "reproduction": (ReproductionDocument,),
+    "revoked-token": (RevokedTokenDocument,),
     "selection": (SelectionDocument,),
+    "serving": (ServingDocument,),
     "status": (earlier_live.FirstStatusDocument, earlier_live.SecondStatusDocument, StatusDocument),
     "stopped": (StoppedDocument,),
-    "tickets": (TicketsDocument,),
+    "tickets": (earlier_live.FirstTicketsDocument, TicketsDocument),
+    "token-list": (TokenListDocument,),
     "told": (ToldDocument,),
-    "verification": (VerificationDocument,),
+    "verification": (earlier_live.FirstVerificationDocument, VerificationDocument),
 }

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 from banditto.core.json_types import Digest, Keywords, Natural
 from banditto.core.provenance import Provenance
 from banditto.engine.observations import DecidedBy
-from banditto.live.answers import TicketCounts
+from banditto.live.answers import AskState, AssignmentContent, PendingContent, TicketCounts
 from banditto.live.replicate import DivergenceContent
 from banditto.policies.policy import LevelContent
 
@@ -82,6 +82,51 @@ class SecondStatusDocument(SecondStatus, Provenance):
     """What `banditto status --json` printed."""
 
     schema_version: Literal[2]
+
+
+class FirstAnswer(TypedDict):
+    """The tickets that were handed out; or none, and why."""
+
+    tickets: list[AssignmentContent]
+    state: AskState
+    reason: str
+
+
+class FirstTicketsDocument(FirstAnswer, Provenance):
+    """What `banditto ask --json` printed."""
+
+    schema_version: Literal[1]
+
+
+class FirstWaiting(TypedDict):
+    """Tickets that wait for a reward."""
+
+    tickets: list[PendingContent]
+
+
+class FirstPendingDocument(FirstWaiting, Provenance):
+    """What `banditto pending --json` printed."""
+
+    schema_version: Literal[1]
+
+
+class FirstVerification(TypedDict):
+    """What `verify` found."""
+
+    name: str
+    digest: str
+    events: Natural
+    head: str
+    verified: bool
+    problem: str | None
+    event: int | None
+    decisions: Natural
+
+
+class FirstVerificationDocument(FirstVerification, Provenance):
+    """What `banditto verify --json` printed."""
+
+    schema_version: Literal[1]
 
 
 class FirstReplication(TypedDict):

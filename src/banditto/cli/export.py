@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import shutil
 import sys
+import tempfile
 from typing import Annotated
 
 import typer
@@ -21,6 +24,7 @@ def export(
     store: parameters.StoreOption = None,
     kind: FormatOption = "csv",
     out: OutFile = None,
+    overwrite: parameters.Overwrite = False,
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
 ) -> int:
@@ -33,24 +37,27 @@ def export(
     url = parameters.store_url(store)
     if out is None and (kind == "parquet" or as_json):
         raise InvalidArgument("out", "nothing", "a file")
-    path = None if out is None else place_to_write(out)
+    path = None if out is None else place_to_write(out, overwrite)
     from banditto.live.export import arrow_modules, read_log
     from banditto.live.export import export as exported
 
     if kind == "parquet":
         arrow_modules()
-    with progress_bar("verify", quiet, "events") as progress:
-        log = read_log(url, name, progress)
-    if kind == "html":
-        from banditto.report.audit import audit_page
+    with tempfile.TemporaryFile() as content:  # until it is whole, however large it is
+        with progress_bar("verify", quiet, "events") as progress:
+            if kind == "html":
+                from banditto.report.audit import audit_page
 
-        content = audit_page(log).encode("utf-8", "backslashreplace")  # a damaged row may hold anything
-    else:
-        content = exported(log, kind)
-    if path is None:
-        sys.stdout.write(content.decode())
-    else:
-        write_file(path, content, "out")
+                log = read_log(url, name, progress)
+                content.write(audit_page(log).encode("utf-8", "backslashreplace"))  # a damaged row may hold anything
+            else:
+                log = exported(url, name, kind, content, progress)
+        content.seek(0)
+        if path is None:
+            with io.TextIOWrapper(content, "utf-8", newline="") as text:
+                shutil.copyfileobj(text, sys.stdout)
+        else:
+            write_file(path, content, "out")
     if out is not None and as_json:
         print_steps({"file": out, "receipt": log.receipt()}, "", as_json)
     elif path is not None and not quiet:

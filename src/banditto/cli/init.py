@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -10,10 +11,11 @@ import typer
 from banditto.cli import parameters
 from banditto.cli.output import EXIT_OK, collected_warnings, print_steps, print_warnings
 from banditto.core.errors import InvalidArgument
-from banditto.problems.spec import numbers
+from banditto.problems.spec import numbers, typed
 
 if TYPE_CHECKING:
     from banditto.cli.documents import RegisteredContent
+    from banditto.core.protocol import Protocol
 
 SCHEMA_VERSION: Final = 2
 ProtocolFile = Annotated[
@@ -28,6 +30,19 @@ Rewards = Annotated[
     ),
 ]
 
+FallbackOption = Annotated[
+    str | None,
+    typer.Option("--fallback", metavar="NAME", help="The arm for units that come when no ticket is free."),
+]
+Deadline = Annotated[
+    str | None,
+    typer.Option("--deadline", metavar="AGE", help="Give a ticket up that waits longer for its reward: 45m, 12h, 7d."),
+]
+OwnSeed = Annotated[
+    str | None,
+    typer.Option("--seed", metavar="N", help="Of a protocol without one (default: a random one, which is printed)."),
+]
+
 
 def init(
     protocol: ProtocolFile,
@@ -35,12 +50,13 @@ def init(
     name: NameOption = None,
     arm_names: ArmNames = None,
     rewards: Rewards = None,
+    fallback: FallbackOption = None,
+    deadline: Deadline = None,
+    seed: OwnSeed = None,
     as_json: parameters.Json = False,
 ) -> int:
     """Register an experiment: from now on its protocol cannot change. Prints the digest to publish."""
-    from banditto.core.protocol import Protocol
-
-    read = Protocol.load(protocol)
+    read, note = _with_seed(protocol, seed)
     url = parameters.store_url(store)
     if name is None:
         raise InvalidArgument("name", "nothing", "what to call the experiment")
@@ -51,7 +67,8 @@ def init(
 
     names = None if arm_names is None else [part.strip() for part in arm_names.split(",")]
     with collected_warnings() as told:
-        made = registered(read, names, _range(rewards))
+        waits = None if deadline is None else parameters.seconds_of(deadline, "deadline")
+        made = registered(read, names, _range(rewards), fallback, waits)
         policy = made.policy()
         lead = decided_from(policy)
         with Experiment.create(url, name, made) as experiment:
@@ -72,9 +89,25 @@ def init(
     if lead is not None:
         lines += f"Rewards decide where the best arm leads by about {lead:g} or more; below, a coin would do as well.\n"
     print_steps(content, lines, as_json, SCHEMA_VERSION)
+    sys.stderr.write(note)
     if not as_json:
         print_warnings(warnings)
     return EXIT_OK
+
+
+def _with_seed(path: str, seed: str | None) -> tuple[Protocol, str]:
+    """Read a protocol; one without a seed gets the one that was given, or a random one and a note of it."""
+    from banditto.core.protocol import Protocol, protocol_content
+
+    content = protocol_content(path)
+    if "seed" in content:
+        if seed is not None:
+            raise InvalidArgument("seed", seed, "none, because the protocol has its own")
+        return Protocol.from_dict(content), ""
+    if seed is not None:
+        return Protocol.from_dict({**content, "seed": typed("seed", seed)}), ""
+    drawn = parameters.drawn_seed()
+    return Protocol.from_dict({**content, "seed": drawn}), f"banditto: the protocol has no seed; drew {drawn}\n"
 
 
 def _range(text: str | None) -> tuple[float, float] | None:

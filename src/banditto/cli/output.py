@@ -5,15 +5,17 @@ from __future__ import annotations
 import errno
 import json
 import logging
-import os
+import secrets
+import shutil
 import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final
 
+from banditto.cli.own_files import check_folder, check_place
 from banditto.core.errors import InvalidArgument, ShortHorizonWarning
 from banditto.core.provenance import provenance
 from banditto.engine.blocks import Progress
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from banditto.cli.documents import LiveContent
 
 LIVE_SCHEMA_VERSION: Final = 1
-_DATABASE = b"SQLite format 3\0"  # how such a file begins
 
 
 def print_json(content: Mapping[str, object]) -> None:
@@ -95,7 +96,7 @@ def progress_bar(label: str, quiet: bool, unit: str = "pairs") -> Iterator[Progr
 
 
 @contextmanager
-def output_directory(path: Path | None, names: Sequence[str]) -> Iterator[Path | None]:
+def output_directory(path: Path | None, names: Sequence[str], overwrite: bool = False) -> Iterator[Path | None]:
     """Make the directory before a long job, so that a bad path costs nothing; unmake it if the job fails."""
     if path is None:
         yield None
@@ -115,6 +116,7 @@ def output_directory(path: Path | None, names: Sequence[str]) -> Iterator[Path |
     except OSError as error:
         _remove_empty(made)
         raise InvalidArgument("out", str(path), f"a directory that can be written ({error.strerror})") from None
+    check_folder(path, names, overwrite)
     try:
         yield path
     except BaseException:
@@ -129,7 +131,7 @@ def _remove_empty(folders: list[Path]) -> None:
         folder.rmdir()
 
 
-def write_together(folder: Path, contents: Mapping[str, str | bytes]) -> None:
+def write_together(folder: Path, contents: Mapping[str, str | bytes | IO[bytes]]) -> None:
     """Write all files whole, or none: beside their places first, then moved into them."""
     written: dict[Path, Path] = {}
     made: list[Path] = []
@@ -139,11 +141,15 @@ def write_together(folder: Path, contents: Mapping[str, str | bytes]) -> None:
             if not path.parent.exists():
                 path.parent.mkdir()
                 made.append(path.parent)
-            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-            written[Path(temporary)] = path
-            with os.fdopen(handle, "wb") as file:
-                file.write(content.encode(errors="backslashreplace") if isinstance(content, str) else content)
-            Path(temporary).chmod(0o644)
+            temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(8)}")
+            with temporary.open("xb") as file:  # which follows the umask
+                written[temporary] = path
+                if isinstance(content, str | bytes):
+                    file.write(content.encode(errors="backslashreplace") if isinstance(content, str) else content)
+                else:
+                    shutil.copyfileobj(content, file)
+            if path.exists():
+                temporary.chmod(path.stat().st_mode & 0o777)
         for temporary_path, path in written.items():
             temporary_path.replace(path)
     finally:
@@ -152,36 +158,21 @@ def write_together(folder: Path, contents: Mapping[str, str | bytes]) -> None:
         _remove_empty(made)
 
 
-def place_to_save(text: str | None) -> Path | None:
+def place_to_save(text: str | None, overwrite: bool = False) -> Path | None:
     """Check the file of `--save` before the work: a TOML file in a folder that exists."""
     if text is None:
         return None
-    path = Path(text)
-    if path.suffix != ".toml":
+    if Path(text).suffix != ".toml":
         raise InvalidArgument("save", repr(text), "a file that ends in .toml")
-    if not path.parent.is_dir() or path.is_dir():
-        raise InvalidArgument("save", text, "a file in a folder that exists")
-    return path
+    return check_place(Path(text), "save", overwrite)
 
 
-def place_to_write(text: str) -> Path:
+def place_to_write(text: str, overwrite: bool = False, argument: str = "out") -> Path:
     """Check the file of `--out` before the work. It is replaced whole, which must not happen to a device or a store."""
-    path = Path(text)
-    if not path.parent.is_dir() or (path.exists() and not path.is_file()):
-        raise InvalidArgument("out", text, "a file in a folder that exists")
-    if path.exists():
-        path = path.resolve()  # what a link leads to, not the link
-        try:
-            with path.open("rb") as file:
-                database = file.read(len(_DATABASE)) == _DATABASE
-        except OSError as error:
-            raise InvalidArgument("out", text, f"a file that can be written ({error.strerror})") from None
-        if database:
-            raise InvalidArgument("out", text, "a file that is not a database, which would be lost")
-    return path
+    return check_place(Path(text), argument, overwrite)
 
 
-def write_file(path: Path | None, content: str | bytes, argument: str) -> None:
+def write_file(path: Path | None, content: str | bytes | IO[bytes], argument: str) -> None:
     """Write the file that an argument names, whole or not at all; nothing if it names none."""
     if path is None:
         return

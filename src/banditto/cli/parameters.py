@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from banditto.core.errors import InvalidArgument, MissingExtra
+from banditto.core.exact import real
 from banditto.problems.spec import typed
 
 if TYPE_CHECKING:
@@ -105,6 +107,10 @@ Seed = Annotated[
     str | None,
     typer.Option("--seed", metavar="N", help="Seed of the shared coins (default: 0)."),
 ]
+SavedSeed = Annotated[
+    str | None,
+    typer.Option("--seed", metavar="N", help="Seed of the shared coins (default: 0, or a random one if it is saved)."),
+]
 NoiseSeed = Annotated[
     str | None,
     typer.Option("--noise-seed", metavar="N", help="Seed of the rewards (default: derived from --seed)."),
@@ -124,6 +130,7 @@ Out = Annotated[
     str | None,
     typer.Option("--out", metavar="DIR", help="Keep finished pairs, certificate.json and protocol.toml there."),
 ]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that banditto did not make, too.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", envvar="BANDITTO_QUIET", help="No progress, no warnings.")]
 _IN_THE_LOG = StandsFor("arms", "means", "rewards", where_given=True)  # what is wrong with them is in the file
@@ -154,6 +161,14 @@ StoreOption = Annotated[
     typer.Option("--store", metavar="URL", help="sqlite:///FILE or postgresql://... \\[env var: BANDITTO_STORE]"),
 ]
 Reason = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; it stands in the log.")]
+
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}  # seconds
+
+
+def drawn_seed() -> int:
+    """Draw a seed that nobody can guess, for a protocol that real users may be assigned by; TOML has 63 bits for it."""
+    return secrets.randbits(63)
 
 
 def folder(text: str | None) -> Path | None:
@@ -244,6 +259,16 @@ def opened(store: str | None, name: str) -> Iterator[Experiment]:
 
     with Experiment.open(url, name) as experiment:
         yield experiment
+
+
+def seconds_of(text: str, argument: str) -> float:
+    """Read an age as it is typed, such as 90, 45m, 12h or 7d; seconds come back."""
+    number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "s")
+    try:
+        return real(number, argument) * _UNITS[unit]
+    except InvalidArgument:
+        allowed = "a number of seconds, or one with s, m, h, d or w after it, such as 7d"
+        raise InvalidArgument(argument, text, allowed) from None
 
 
 def reason_of(text: str | None) -> str:

@@ -106,20 +106,24 @@ def plan(
     dimension: parameters.KindDimension = None,
     normalise: parameters.Normalise = False,
     environment: parameters.KindOption = None,
-    seed: parameters.Seed = None,
+    seed: parameters.SavedSeed = None,
     out: PlanOut = None,
     save_to: Save = None,
+    overwrite: parameters.Overwrite = False,
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
 ) -> int:
     """Solve for the one of gap, rho and horizon that is left out, and say what the experiment will cost.
 
     A plan is feasible if it drops every arm in time that is worse than the best by the gap, on arms that all are.
-    With --same winner it is what names the best arm, and the horizon is the most pulls that it may take.
+    With --same winner it is what names the best arm, and the horizon is the most pulls that it may take. What is saved
+    has a random seed unless --seed is given: who knows the seed knows which arm comes next.
     """
     if policy is not None and policy_flag not in (None, policy):
         raise InvalidArgument("--policy", policy_flag, f"{policy}, which was named already, or none")
-    place = place_to_save(save_to)
+    place = place_to_save(save_to, overwrite)
+    if seed is None and (save_to is not None or out is not None):
+        seed = str(parameters.drawn_seed())
     world = ProblemSpec(
         arms=arms,
         actions=actions,
@@ -130,7 +134,7 @@ def plan(
     ).blank()
     from banditto.measure import plan as planning  # numerical libraries are loaded once there is work for them
 
-    with output_directory(parameters.folder(out), FILES) as folder:
+    with output_directory(parameters.folder(out), FILES, overwrite) as folder:
         with spinner("plan", quiet) as tell, told_of_interrupts("plan"):
             found = planning.plan(
                 arms=len(world.means) or None,
@@ -171,7 +175,7 @@ def _files(found: TrialPlan, content: PlanDocument, progress: Any) -> dict[str, 
     from banditto.report.figures import price_files
     from banditto.report.style import LOOKS
 
-    points = price_curves(found.question, found.gap, seed=found.seed, progress=progress)
+    points = price_curves(found.question, found.gap, progress=progress)
     here = CurvePoint(found.question.policy, found.rho, found.horizon, found.regret.mean)
     texts: dict[str, str | bytes] = {
         "plan.json": json.dumps(content, indent=2, allow_nan=False) + "\n",

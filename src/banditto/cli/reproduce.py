@@ -42,6 +42,7 @@ def reproduce(
     jobs: parameters.Jobs = None,
     cluster: parameters.Cluster = None,
     out: Out = None,
+    overwrite: parameters.Overwrite = False,
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
 ) -> int:
@@ -57,7 +58,7 @@ def reproduce(
     processes = integer(workers.jobs, "jobs", 1, MOST_JOBS)
     claims = known.chosen(only)
     target = parameters.folder(out)
-    with output_directory(target, FILES) as folder:
+    with output_directory(target, FILES, overwrite) as folder:
         if not quiet and not as_json:
             seconds = running.expected_seconds(claims, quick, processes)
             number = "1 claim" if len(claims) == 1 else f"{len(claims)} claims"

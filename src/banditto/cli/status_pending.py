@@ -8,16 +8,17 @@ import typer
 
 from banditto.cli import parameters
 from banditto.cli.output import EXIT_OK, print_steps, print_warnings
-from banditto.core.exact import real
 from banditto.core.text import text_table
 
 if TYPE_CHECKING:
     from banditto.measure.analysis.analysis import Analysis
 
 STATUS_VERSION: Final = 3  # of the schema
+PENDING_VERSION: Final = 2
 _LONGEST = 36  # letters of an arm's name, so that a line fits a terminal of 100 columns
 OlderThan = Annotated[
-    str | None, typer.Option("--older-than", metavar="SECONDS", help="Only those that have waited so long.")
+    str | None,
+    typer.Option("--older-than", metavar="AGE", help="Only those that have waited so long: 90 (seconds), 45m, 7d."),
 ]
 
 
@@ -70,10 +71,12 @@ def pending(
     as_json: parameters.Json = False,
 ) -> int:
     """List tickets that wait for a reward, the oldest first."""
-    age = None if older_than is None else real(older_than, "older_than", "seconds")
+    age = None if older_than is None else parameters.seconds_of(older_than, "older_than")
     with parameters.opened(store, name) as experiment:
         found = experiment.pending(age)
     rows = [(line.id, line.arm_name, line.batch, line.issued) for line in found]
     text = text_table(("ticket", "arm", "batch", "handed out"), rows) if rows else "no ticket waits for a reward"
-    print_steps({"tickets": [line.to_dict() for line in found]}, text, as_json)
+    if found.total > len(found):
+        text += f"\nThese are the oldest {len(found):,} of {found.total:,}."
+    print_steps({"tickets": [line.to_dict() for line in found], "total": found.total}, text, as_json, PENDING_VERSION)
     return EXIT_OK

@@ -18,6 +18,7 @@ Expect = Annotated[
     typer.Option("--expect", metavar="HEAD", help="The head of a receipt, which must be in the log."),
 ]
 REPLICATION_VERSION: Final = 2  # of the schema
+VERIFICATION_VERSION: Final = 2
 _URL_AND_NAME = parameters.StandsFor("store", "name")
 Run = Annotated[str, typer.Argument(metavar="RUN", help="URL#NAME."), _URL_AND_NAME]
 OtherRun = Annotated[
@@ -34,6 +35,7 @@ def verify(
 ) -> int:
     """Replay the log from the protocol alone. Exit code 3 with the first bad event if something does not follow."""
     url = parameters.store_url(store)
+    from banditto.live.verify import clock_sentence
     from banditto.live.verify import verify as replay
 
     with progress_bar("verify", quiet, "events") as progress:
@@ -43,7 +45,9 @@ def verify(
     if not found.holds:
         where = "" if found.event is None else f"event {found.event}: "
         text = f"{name} does not verify: {where}{found.problem}"
-    print_steps(found.to_dict(), text, as_json)
+    elif found.clock_steps is not None:
+        text += f"\n{clock_sentence(found.clock_steps)}"
+    print_steps(found.to_dict(), text, as_json, VERIFICATION_VERSION)
     return EXIT_OK if found.holds else EXIT_CHECK
 
 

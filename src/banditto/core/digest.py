@@ -21,6 +21,14 @@ def canonical_json(content: object) -> str:
     return _CANONICAL.encode(content)
 
 
+def canonical_numbers(numbers: object) -> str:
+    """Write lists of finite numbers, however deep, as `canonical_json` does and faster: as Python does, without spaces.
+
+    They must be Python's own integers and floats.
+    """
+    return repr(numbers).replace(" ", "")
+
+
 def sha256_of(text: str) -> str:
     """Hash ASCII text; what comes back is the sha256, 64 hexadecimal digits."""
     return hashlib.sha256(text.encode("ascii")).hexdigest()

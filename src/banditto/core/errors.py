@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 _PASSWORD = re.compile(r"(:/+)[^/@]*:.*(?=@)|(password=)[^&#]*")  # of a store, which is nobody's business
+_SHOWN_ITEMS = 50
 Trouble = Literal["empty", "unbounded", "undecided"]  # of a polytope
 
 
@@ -226,6 +227,43 @@ class Unfinished(BandittoError):
         return Unfinished, (self.arm, self.index, self.problem, self.estimates)
 
 
+class ServiceError(BandittoError):
+    """A service of experiments did not do what it was asked: it cannot be reached, is busy, or has no such thing.
+
+    Args:
+        status: The HTTP status that it answered; 0 if there was no answer.
+        problem: What is wrong, in words.
+
+    Examples:
+        >>> ServiceError(429, "too many requests").status
+        429
+    """
+
+    code = "service"
+
+    def __init__(self, status: int, problem: str) -> None:
+        self.status, self.problem = status, problem
+        super().__init__(problem)
+
+    def __reduce__(self) -> tuple[type[ServiceError], tuple[int, str]]:
+        return type(self), (self.status, self.problem)
+
+
+class NotAllowed(ServiceError):
+    """A service refused a token: it is wrong, has expired, or is not for this.
+
+    Args:
+        status: The HTTP status: 401 if nobody knows the token, 403 if it is known and not enough.
+        problem: What is wrong, in words.
+
+    Examples:
+        >>> print(NotAllowed(401, "the token has expired"))
+        the token has expired
+    """
+
+    code = "not-allowed"
+
+
 class MissingExtra(BandittoError, ImportError):
     """Something needs a library that only an optional extra of banditto installs.
 
@@ -271,7 +309,12 @@ def shown(value: object) -> Shown:
         return value
     if isinstance(value, int) and value.bit_length() > 1000:
         return Shown(f"an integer of {value.bit_length()} bits")  # Python refuses to write out longer ones
-    text = repr(value) if isinstance(value, float | list) else str(value)
+    if isinstance(value, list | tuple) and len(value) > _SHOWN_ITEMS:
+        value = value[:_SHOWN_ITEMS]  # the rest would be cut off below
+    try:
+        text = repr(value) if isinstance(value, float | list) else str(value)
+    except RecursionError:
+        return Shown("something that is nested too deep")
     if isinstance(value, int) and len(text) > 5 and text.rstrip("0") == "1":
         text = f"1e{len(text) - 1}"  # 1e40 rather than forty zeros
     text = masked(" ".join(text.split())) or repr(value)

@@ -20,6 +20,7 @@ from typing import SupportsFloat, SupportsIndex
 from banditto.core.errors import InvalidArgument, shown
 
 DIGITS = 60
+EXACT_INTEGERS = 2**53  # beyond it, floats leave integers out
 PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459")
 
 Real = SupportsFloat | Decimal | str
@@ -53,6 +54,8 @@ def parsed_integer(text: str, argument: str) -> int:
 def _integer_or_none(value: Count) -> int | None:
     if isinstance(value, bool):
         return None
+    if isinstance(value, float) and abs(value) > EXACT_INTEGERS:
+        return None  # it may have been another one before it was rounded
     if isinstance(value, float | str):
         try:
             number = Decimal(value)
@@ -95,7 +98,17 @@ def real(value: Real, argument: str, allowed: str = "a finite number") -> float:
         raise InvalidArgument(argument, value, allowed) from None
     if not math.isfinite(number):
         raise InvalidArgument(argument, value, allowed)
+    if abs(number) >= EXACT_INTEGERS and is_rounded(value, number):
+        raise InvalidArgument(argument, value, f"{allowed}; of integers above 2^53 those that a float holds exactly")
     return number
+
+
+def is_rounded(value: object, number: float) -> bool:
+    """Say whether an integer, as such or written out in digits, is another number than the float made of it."""
+    if isinstance(value, str):
+        digits = value.strip().replace("_", "").lstrip("+-")
+        return digits.isdigit() and int(digits[:400]) != abs(int(number))
+    return isinstance(value, int) and value != int(number)
 
 
 def written(value: float) -> Decimal:

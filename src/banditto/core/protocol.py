@@ -8,9 +8,7 @@ strings (`float.hex`), because that is the number itself and not a rounding of i
 
 from __future__ import annotations
 
-import json
 import math
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -20,10 +18,14 @@ from typing import Any, ClassVar
 import tomli_w
 
 from banditto.core.digest import canonical_json, digest_of
-from banditto.core.errors import InvalidArgument, masked
+from banditto.core.errors import InvalidArgument, masked, shown
 from banditto.core.exact import integer, open_unit, written
+from banditto.core.input_files import MIB, MOST_PARTS, Unreadable, parsed_json, parsed_toml, read_text
 
 SCHEMA_VERSION = 1
+LARGEST_FILE = 64 * MIB
+# beyond all that a policy takes, and small enough for whatever is made from it before the policy says so
+_LARGEST = {"decision_version": 10**6, "arms": 10**6, "horizon": 10**18, "seed": 2**128 - 1}
 
 # What `settings` and `resolved` may hold: JSON without nulls and floats, which TOML can hold too.
 Plain = bool | int | str | tuple["Plain", ...] | Mapping[str, "Plain"]
@@ -71,10 +73,12 @@ class Protocol:
         if version > SCHEMA_VERSION:
             allowed = f"at most {SCHEMA_VERSION}; a newer banditto wrote this protocol"
             raise InvalidArgument("schema_version", version, allowed)
-        for name in ("decision_version", "arms", "horizon", "seed"):
+        for name, largest in _LARGEST.items():
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise InvalidArgument(name, value, "an integer of at least 0")
+            if value > largest:
+                raise InvalidArgument(name, value, f"an integer of at most {shown(largest)}")
         for name in ("policy", "rho"):
             if not isinstance(getattr(self, name), str):
                 raise InvalidArgument(name, getattr(self, name), "text")
@@ -123,32 +127,44 @@ class Protocol:
     @classmethod
     def from_json(cls, text: str) -> Protocol:
         """Read canonical or any other JSON of the same content, and return the protocol."""
-        try:
-            content = json.loads(text)
-        except (ValueError, RecursionError) as error:  # also: integers of thousands of digits
-            raise InvalidArgument("protocol", f"no JSON ({error})", "a protocol as JSON") from None
-        if not isinstance(content, dict):
-            raise InvalidArgument("protocol", text, "a JSON object")
-        return cls.from_dict(content)
+        return cls.from_dict(_json_content(text))
 
     @classmethod
     def from_toml(cls, text: str) -> Protocol:
         """Read what `to_toml` wrote, and return the protocol."""
-        try:
-            content = tomllib.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise InvalidArgument("protocol", f"no TOML ({error})", "a protocol as TOML") from None
-        return cls.from_dict(content)
+        return cls.from_dict(_toml_content(text))
 
     @classmethod
     def load(cls, path: str | Path) -> Protocol:
         """Read a .toml or .json file, and return its protocol."""
-        path = Path(path)
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InvalidArgument("protocol", str(path), f"a readable text file ({masked(str(error))})") from None
-        return cls.from_json(text) if path.suffix == ".json" else cls.from_toml(text)
+        return cls.from_dict(protocol_content(path))
+
+
+def protocol_content(path: str | Path) -> dict[str, Any]:
+    """Read what a .toml or .json file says, before it is checked: it need not be a whole protocol."""
+    path = Path(path)
+    try:
+        text = read_text(path, LARGEST_FILE)
+    except Unreadable as error:
+        raise InvalidArgument("protocol", str(path), f"a readable text file ({masked(str(error))})") from None
+    return _json_content(text) if path.suffix == ".json" else _toml_content(text)
+
+
+def _json_content(text: str) -> dict[str, Any]:
+    try:
+        content = parsed_json(text)
+    except ValueError as error:  # also: integers of thousands of digits
+        raise InvalidArgument("protocol", f"no JSON ({error})", "a protocol as JSON") from None
+    if not isinstance(content, dict):
+        raise InvalidArgument("protocol", text, "a JSON object")
+    return content
+
+
+def _toml_content(text: str) -> dict[str, Any]:
+    try:
+        return parsed_toml(text)
+    except ValueError as error:
+        raise InvalidArgument("protocol", f"no TOML ({error})", "a protocol as TOML") from None
 
 
 class WithProtocol:
@@ -249,11 +265,13 @@ class Table(Mapping[str, Plain]):
         return Table, (self._content,)
 
 
-def _frozen(value: object, name: str) -> Plain:
+def _frozen(value: object, name: str, depth: int = 0) -> Plain:
+    if depth > MOST_PARTS:
+        raise InvalidArgument(name, "tables in tables", f"at most {MOST_PARTS} of them, one in the other")
     if isinstance(value, Mapping):
-        return Table({str(key): _frozen(item, name) for key, item in value.items()})
+        return Table({str(key): _frozen(item, name, depth + 1) for key, item in value.items()})
     if isinstance(value, list | tuple):
-        return tuple(_frozen(item, name) for item in value)
+        return tuple(_frozen(item, name, depth + 1) for item in value)
     if isinstance(value, bool | int | str):
         return value
     raise InvalidArgument(name, value, "integers, text, true or false, lists and tables of them")

@@ -5,9 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
-from html import escape
+from html import escape as html_escape
 
 Row = Sequence[object]
+
+
+def visible(text: str, keep: str = "") -> str:
+    """Write what cannot be seen as an escape such as \\x1b or \\u202e: nothing in a file hides or commands a screen."""
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() or letter in keep else ascii(letter)[1:-1] for letter in text)
+
+
+def escape(text: str) -> str:
+    """Write text for HTML, all of it visible."""
+    return html_escape(visible(text, keep="\n\t"))
 
 
 def text_table(header: Row, rows: Sequence[Row], align: str = "") -> str:

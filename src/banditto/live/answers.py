@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from typing_extensions import TypedDict
 
@@ -28,12 +28,23 @@ class AssignmentContent(TypedDict):
     batch: Positive
 
 
+class FallbackContent(TypedDict):
+    """A `Fallback` as plain data."""
+
+    arm: Natural
+    arm_name: str
+
+
 class AnswerContent(TypedDict):
     """An `Answer` as plain data."""
 
     tickets: list[AssignmentContent]
     state: AskState
     reason: str
+    repeated: Annotated[bool, Keywords(description="whether this request was answered before")]
+    fallback: Annotated[
+        FallbackContent | None, Keywords(description="what to show a unit without a ticket: outside the experiment")
+    ]
 
 
 class PendingContent(TypedDict):
@@ -98,6 +109,13 @@ class Assignment(NamedTuple):
     batch: int
 
 
+class Fallback(NamedTuple):
+    """The arm to show a unit that has no ticket; it is outside the experiment."""
+
+    arm: int
+    arm_name: str
+
+
 @dataclass(frozen=True)
 class Answer:
     """What `Experiment.ask` gives: the tickets that were handed out; or none, and why. It can be iterated over.
@@ -106,11 +124,22 @@ class Answer:
         tickets: `id`, `arm`, `arm_name` and `batch` of each.
         state: "issued", or why there is none: "waiting", "finished" or "stopped".
         reason: why there is none, in words.
+        repeated: whether this request, or this unit, was given these tickets before.
+        fallback: the `arm` and `arm_name` to show a unit without a ticket, if the registration names one.
     """
 
     tickets: tuple[Assignment, ...]
     state: AskState
     reason: str = ""
+    repeated: bool = False
+    fallback: Fallback | None = None
+
+    @property
+    def arm_name(self) -> str | None:
+        """What to show: the first ticket's arm, else the fallback's; None if there is neither."""
+        if self.tickets:
+            return self.tickets[0].arm_name
+        return None if self.fallback is None else self.fallback.arm_name
 
     def __iter__(self) -> Iterator[Assignment]:
         return iter(self.tickets)
@@ -121,6 +150,18 @@ class Answer:
     def __getitem__(self, place: int) -> Assignment:
         return self.tickets[place]
 
+    @classmethod
+    def from_dict(cls, content: AnswerContent) -> Answer:
+        """Read what `to_dict` gave; the same answer comes back."""
+        fallback = content["fallback"]
+        return cls(
+            tickets=tuple(Assignment(**ticket) for ticket in content["tickets"]),
+            state=content["state"],
+            reason=content["reason"],
+            repeated=content["repeated"],
+            fallback=None if fallback is None else Fallback(**fallback),
+        )
+
     def to_dict(self) -> AnswerContent:
         """Return plain data with the names of the attributes."""
         return {
@@ -130,6 +171,10 @@ class Answer:
             ],
             "state": self.state,
             "reason": self.reason,
+            "repeated": self.repeated,
+            "fallback": None
+            if self.fallback is None
+            else {"arm": self.fallback.arm, "arm_name": self.fallback.arm_name},
         }
 
 
@@ -153,6 +198,18 @@ class Pending(NamedTuple):
         }
 
 
+class PendingTickets(list[Pending]):
+    """Tickets without a reward, the oldest first: what `Experiment.pending` gives.
+
+    Attributes:
+        total: how many there are; more than are listed, if the list was cut.
+    """
+
+    def __init__(self, tickets: Iterable[Pending], total: int) -> None:
+        super().__init__(tickets)
+        self.total = total
+
+
 @dataclass(frozen=True, kw_only=True)
 class ExperimentStatus:
     """Where an experiment stands; what `Experiment.status` gives."""
@@ -174,17 +231,23 @@ class ExperimentStatus:
     level: Level = "sequence"  # what two runs have in common: every pull, or the winner
     winner: str | None = None  # the arm that was named, or committed to
     decided_by: DecidedBy | None = None  # what named it
-    analysis: Analysis | None = field(default=None, repr=False, compare=False)  # of decided batches, without checks
+    # who won or leads, what it pays, and by how much it is better; None before the first decision
+    headline: str | None = field(default=None, repr=False, compare=False)
+    # every arm's mean, with intervals that hold at once; none before the first decision
+    estimates: tuple[ArmEstimate, ...] = field(default=(), repr=False, compare=False)
+    # of decided batches, without checks; None of a status that a service told
+    analysis: Analysis | None = field(default=None, repr=False, compare=False)
 
-    @property
-    def headline(self) -> str | None:
-        """Who won or leads, what it pays, and by how much it is better; None before the first decision."""
-        return None if self.analysis is None else self.analysis.headline
-
-    @property
-    def estimates(self) -> tuple[ArmEstimate, ...]:
-        """Every arm's mean, with intervals that hold at once; none before the first decision."""
-        return () if self.analysis is None else self.analysis.arms
+    @classmethod
+    def from_dict(cls, content: StatusContent) -> ExperimentStatus:
+        """Read what `to_dict` gave; the same status comes back, without its `analysis`."""
+        values: dict[str, Any] = {
+            **content,
+            "tickets": dict(content["tickets"]),
+            "warnings": tuple(content["warnings"]),
+            "estimates": tuple(ArmEstimate.from_dict(arm) for arm in content["estimates"]),
+        }
+        return cls(**values)
 
     def to_dict(self) -> StatusContent:
         """Return plain data with the names of the attributes; of the `analysis`, its headline and its estimates."""

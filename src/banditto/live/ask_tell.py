@@ -5,18 +5,26 @@ A step looks first whether it was done before: a caller that lost its answer may
 
 from __future__ import annotations
 
+import hmac
+import json
+import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
-from banditto.core.errors import ConflictError, InvalidArgument
+from banditto.core.errors import ConflictError, InvalidArgument, shown
 from banditto.core.exact import integer
-from banditto.live.answers import Answer, Assignment, Changed, Told
-from banditto.live.event_log import Kind, Row
-from banditto.live.fold import Course, Slot, Standing, Ticket, sum_text
+from banditto.live.answers import Answer, Assignment, Changed, Fallback, Told
+from banditto.live.checked_words import UNIT_PREFIX, earlier
+from banditto.live.event_log import Kind
+from banditto.live.exact_sums import sum_text
+from banditto.live.fold import Standing
 from banditto.live.metrics import MOST_METRICS, Metrics, by_name, checked_metrics, conflict_of
-from banditto.live.registration import Registration, RewardRange, plain
-from banditto.live.sql import Writing
+from banditto.live.reading import TicketRow
+from banditto.live.registration import RewardRange, arm_of, plain
+from banditto.live.tickets import Slot, Ticket, TicketIds
+from banditto.live.writing import LockedRow, Writing
 
 Totals = Mapping[int, tuple[int, float]] | Mapping[str, tuple[int, float]] | Mapping[int | str, tuple[int, float]]
 # By a ticket's status: the answer to its reward, and the status that follows; None where there is a reward already.
@@ -26,24 +34,48 @@ _TELLING: dict[str, tuple[Told, str | None]] = {
     "told": ("repeated", None),
     "late": ("excluded", None),
 }
-Telling = tuple[str, float] | tuple[str, float, Metrics | None]  # a ticket's id, its reward and its metrics
+# a ticket's id, its reward, its metrics, and the arm that the caller believes it has
+Telling = tuple[str, float] | tuple[str, float, Metrics | None] | tuple[str, float, Metrics | None, str | int | None]
 _TOTALS_ALLOWED = "a count and a total for each arm that was planned"
+MOST_LOST = 10_000  # tickets that one step gives up
+DEADLINE_REASON = "no reward before the deadline of the registration"
+DEADLINE_BY = "banditto"
+
+
+class Arms(Protocol):
+    """What must be known of an experiment to check what is told: the names of its arms, and what a reward may be."""
+
+    @property
+    def arm_names(self) -> Sequence[str]:
+        """The names, in order."""
+
+    @property
+    def rewards(self) -> RewardRange:
+        """The ends of what a reward may be."""
+
+
+class CheckedTelling(NamedTuple):
+    """A reward that was told, as far as it can be checked without its ticket."""
+
+    ticket: str
+    reward: float
+    metrics: Metrics
+    arm: int | None  # that the caller expects
 
 
 class Transaction:
     """Takes steps on a locked experiment: adds their events, and keeps the standing that they lead to."""
 
-    def __init__(self, rows: Writing, row: Row, standing: Standing, course: Course) -> None:
-        self.standing = standing
-        self._rows, self._course, self._registration = rows, course, course.registration
-        self.head = str(row["head"])
-        self._id, self._count = int(row["id"]), int(row["events"])
-        self._software: dict[str, str] = {}  # what the experiment's row says of its last writer, if that is new
+    def __init__(self, rows: Writing, row: LockedRow, standing: Standing, ids: TicketIds) -> None:
+        self.standing, self.ids = standing, ids
+        self._rows, self._registration = rows, standing.stage.course.registration
+        self.head = row.head
+        self._id, self._count, self._software = row.id, row.events, row.software
         self._versions: dict[str, str] = {}
 
-    def written_by(self, software: str, versions: Mapping[str, str]) -> None:
-        """Note that another version of the software goes on from here, if this step adds anything to the log."""
-        self._software, self._versions = {"software": software}, dict(versions)
+    def written_by(self, versions: Mapping[str, str]) -> None:
+        """Note that a version of the software writes that never did, if this step adds anything to the log."""
+        self._versions = dict(versions)
 
     # -- asking --------------------------------------------------------------------------------------------------------
 
@@ -51,40 +83,77 @@ class Transaction:
         """Hand out up to `n` tickets, or those that this request was given before."""
         before = self._rows.request(self._id, request)
         if before is not None:
-            return self._answer(slots_of(self._rows.event(self._id, before).content))
-        slots = self.standing.hand_out(n) if self.standing.free else []
-        if not slots:
+            return self._repeated(n, request, before)
+        self._close_overdue()
+        free = self.standing.free
+        if not free:
             return _nothing(self.standing, self._registration.arm_names)
+        slots = self.standing.hand_out(n)
         places = [[ticket.position, ticket.attempt, arm] for ticket, arm in slots]
-        event = self._append("ask", {"batch": self.standing.stage.batch, "slots": places, "request": request})
+        content = {"batch": self.standing.stage.batch, "n": n, "slots": places, "request": request}
+        event = self._append("ask", content)
         self._rows.issue(self._id, slots)
         self._rows.remember(self._id, request, event)
         self._save()
-        return self._answer(slots)
+        return self._answer(slots, repeated=False)
 
-    def _answer(self, slots: Sequence[Slot]) -> Answer:
+    def ask_for(self, unit: str) -> Answer:
+        """Hand out the one ticket of a unit, the same however often it comes; without a ticket, the fallback arm."""
+        key = self._rows.unit_key(self._id)
+        if key is None:
+            key = secrets.token_hex(32)
+            self._rows.keep_unit_key(self._id, key)
+        answer = self.ask(1, unit_request(key, unit))
+        arm = self._registration.fallback
+        if len(answer) or arm is None:
+            return answer
+        return replace(answer, fallback=Fallback(arm, self._registration.arm_names[arm]))
+
+    def _repeated(self, n: int, request: str, before: int) -> Answer:
+        """Answer a request again, with the tickets that it was given."""
+        content = self._rows.event(self._id, before).content
+        asked = content.get("n", n)  # which logs did not keep at first
+        if asked != n:
+            raise ConflictError(f"request {shown(request)} asked for {asked:,} tickets before, and now for {n:,}")
+        return self._answer(slots_of(content), repeated=True)
+
+    def _answer(self, slots: Sequence[Slot], repeated: bool) -> Answer:
         names = self._registration.arm_names
-        given = tuple(Assignment(ticket.id, arm, names[arm], ticket.batch) for ticket, arm in slots)
-        return Answer(given, "issued")
+        given = tuple(Assignment(self.ids.write(ticket), arm, names[arm], ticket.batch) for ticket, arm in slots)
+        return Answer(given, "issued", repeated=repeated)
+
+    def _close_overdue(self) -> None:
+        """Give up tickets that have waited longer than the registration's deadline, as an event of their own."""
+        deadline = self._registration.deadline
+        if deadline is None or self.standing.status != "running" or not self.standing.tickets.open:
+            return
+        before = earlier(self._rows.time, deadline)
+        tickets = self._rows.overdue(self._id, before, MOST_LOST)
+        if tickets:
+            self._give_up(tickets, DEADLINE_REASON, DEADLINE_BY, deadline)
+            self._save()
 
     # -- telling -------------------------------------------------------------------------------------------------------
 
-    def tell(self, tellings: Sequence[tuple[str, float, Metrics]]) -> list[Told]:
+    def tell(self, tellings: Sequence[CheckedTelling]) -> list[Told]:
         """Record rewards of tickets with their metrics, all or none; what became of each comes back."""
-        tickets = [ticket_of(text) for text, _, _ in tellings]
+        tickets = [self.ids.read(telling.ticket) for telling in tellings]
         rows = self._rows.tickets(self._id, tickets)
-        seen: dict[Ticket, tuple[str, float | None]] = {k: (row["status"], row["reward"]) for k, row in rows.items()}
-        known = self._known_metrics(tickets, tellings, seen)
+        seen = dict(rows)
+        known = self._known_metrics(tickets, tellings, rows)
         answers: list[Told] = []
         new: dict[str, list[tuple[Ticket, float, Metrics]]] = {"late": [], "told": []}
-        for ticket, (text, reward, metrics) in zip(tickets, tellings, strict=True):
+        for ticket, (text, reward, metrics, arm) in zip(tickets, tellings, strict=True):
             if ticket not in seen:
                 raise InvalidArgument("ticket", text, "a ticket of this experiment")
-            status, before = seen[ticket]
+            mine, status, before = seen[ticket]
+            if arm is not None and arm != mine:
+                names = self._registration.arm_names
+                raise ConflictError(f"ticket {text} has the arm {names[mine]}, not {names[arm]}")
             answer, after = _TELLING[status]
             if after is not None:
                 new[after].append((ticket, reward, metrics))
-                seen[ticket], known[ticket] = (after, reward), metrics
+                seen[ticket], known[ticket] = TicketRow(mine, after, reward), metrics
             elif before != reward:
                 other = f"ticket {text} has the reward {before!r} and was told {reward!r}"
                 raise ConflictError(f"{other}; a reward that was wrong can be corrected")
@@ -92,8 +161,9 @@ class Transaction:
                 raise ConflictError(f"ticket {text} {other_metrics}; metrics come with the reward and stay as they are")
             answers.append(answer)
         self._check_names({name for told in new.values() for _, _, metrics in told for name in metrics})
-        for ticket, reward, _ in new["told"]:
-            self.standing.tell(ticket, reward)
+        if new["told"]:
+            self.standing.tell_many([(ticket, reward) for ticket, reward, _ in new["told"]])
+        self.standing.late(len(new["late"]))
         self._record("late", "late", new["late"])
         self._record("tell", "told", new["told"])
         self._decide()
@@ -104,12 +174,13 @@ class Transaction:
     def _known_metrics(
         self,
         tickets: Sequence[Ticket],
-        tellings: Sequence[tuple[str, float, Metrics]],
-        seen: Mapping[Ticket, tuple[str, float | None]],
+        tellings: Sequence[CheckedTelling],
+        rows: Mapping[Ticket, TicketRow],
     ) -> dict[Ticket, Metrics]:
         """Look up the metrics of tickets that have a reward, where somebody tells metrics again."""
         both = zip(tickets, tellings, strict=True)
-        again = [ticket for ticket, telling in both if telling[2] and seen.get(ticket, ("", None))[1] is not None]
+        told = [ticket for ticket, telling in both if telling.metrics and ticket in rows]
+        again = [ticket for ticket in told if rows[ticket].reward is not None]
         return dict(self._rows.metrics(self._id, again)) if again else {}
 
     def _check_names(self, names: set[str]) -> None:
@@ -163,30 +234,55 @@ class Transaction:
     def correct(self, text: str, reward: float, reason: str) -> Changed:
         """Record another reward for a ticket of this batch; whether it was new comes back."""
         ticket, row = self._found(text)
-        if row["status"] != "told":
-            raise ConflictError(f"ticket {text} is {row['status']}: only a reward that counts can be corrected")
-        if row["reward"] == reward:
+        if row.status != "told":
+            raise ConflictError(f"ticket {text} is {row.status}: only a reward that counts can be corrected")
+        if row.reward == reward:
             return "repeated"
         if ticket.batch != self.standing.stage.batch:
             raise ConflictError(f"ticket {text} is of batch {ticket.batch}, which is decided")
-        self.standing.correct(ticket, row["reward"], reward)
-        self._append("correct", {"ticket": list(ticket), "before": row["reward"], "after": reward, "reason": reason})
+        assert row.reward is not None
+        self.standing.correct(ticket, row.reward, reward)
+        self._append("correct", {"ticket": list(ticket), "before": row.reward, "after": reward, "reason": reason})
         self._rows.update(self._id, [(ticket, "told", reward)])
         self._save()
         return "recorded"
 
-    def missing(self, text: str, reason: str) -> Changed:
-        """Record that a ticket's reward will not come, so that its slot is handed out again."""
-        ticket, row = self._found(text)
-        if row["status"] in ("missing", "late"):
-            return "repeated"
-        if row["status"] == "told":
-            raise ConflictError(f"ticket {text} has the reward {row['reward']!r}")
-        self.standing.missing(ticket)
-        self._append("missing", {"ticket": list(ticket), "reason": reason})
-        self._rows.update(self._id, [(ticket, "missing", None)])
-        self._save()
-        return "recorded"
+    def missing(self, texts: Sequence[str], reason: str, by: str) -> list[Changed]:
+        """Record that rewards of tickets will not come, so that their slots are handed out again; all or none."""
+        tickets = [self.ids.read(text) for text in texts]
+        rows = self._rows.tickets(self._id, tickets)
+        answers: list[Changed] = []
+        lost: dict[Ticket, None] = {}  # in order, each once
+        for ticket, text in zip(tickets, texts, strict=True):
+            if ticket not in rows:
+                raise InvalidArgument("ticket", text, "a ticket of this experiment")
+            if rows[ticket].status == "told":
+                raise ConflictError(f"ticket {text} has the reward {rows[ticket].reward!r}")
+            new = rows[ticket].status == "open" and ticket not in lost
+            answers.append("recorded" if new else "repeated")
+            if new:
+                lost[ticket] = None
+        if lost:
+            self._give_up(list(lost), reason, by, None)
+            self._save()
+        return answers
+
+    def give_up_older(self, seconds: float, reason: str, by: str) -> int:
+        """Give up the oldest tickets that have waited for so many seconds; how many comes back."""
+        tickets = self._rows.overdue(self._id, earlier(self._rows.time, seconds), MOST_LOST)
+        if tickets:
+            self._give_up(tickets, reason, by, seconds)
+            self._save()
+        return len(tickets)
+
+    def _give_up(self, tickets: Sequence[Ticket], reason: str, by: str, older_than: float | None) -> None:
+        """Add an event with tickets whose rewards will not come."""
+        self.standing.missing(tickets)
+        content: dict[str, Any] = {"tickets": [list(ticket) for ticket in tickets], "reason": reason, "by": by}
+        if older_than is not None:
+            content["older_than"] = older_than
+        self._append("lost", content)
+        self._rows.update(self._id, [(ticket, "missing", None) for ticket in tickets])
 
     def stop(self, reason: str) -> Changed:
         """Record the end before the horizon, after which no tickets are handed out."""
@@ -204,7 +300,7 @@ class Transaction:
     def _decide(self) -> None:
         """Take the decision if the batch's last reward is there."""
         if self.standing.due:
-            content, after = self.standing.decide(self._course)
+            content, after = self.standing.decide()
             self._append("decide", content)
             self.standing = after
 
@@ -213,22 +309,32 @@ class Transaction:
         if self._versions:
             versions, self._versions = self._versions, {}
             self._append("software", {"versions": versions})
+            self._software = with_version(self._software, versions)
         event = self._rows.append(self._id, self.head, self._count, kind, content)
         self._count, self.head = event.number, event.hash
         return event.number
 
     def _save(self) -> None:
         """Write what the events add up to beside them."""
-        values = {"events": self._count, "head": self.head, "progress": self.standing.to_json()}
-        self._rows.save(self._id, **values, **self._software)
+        self._rows.save(self._id, self._count, self.head, self.standing.to_json(), self._software)
 
-    def _found(self, text: str) -> tuple[Ticket, Row]:
+    def _found(self, text: str) -> tuple[Ticket, TicketRow]:
         """Look up a ticket that must be there, and its row."""
-        ticket = ticket_of(text)
+        ticket = self.ids.read(text)
         row = self._rows.tickets(self._id, [ticket]).get(ticket)
         if row is None:
             raise InvalidArgument("ticket", text, "a ticket of this experiment")
         return ticket, row
+
+
+def with_version(known: str, versions: Mapping[str, str]) -> str:
+    """Add a version of the software to those that have written, as the experiment's row has them."""
+    return json.dumps([*(json.loads(known) if known else []), versions])
+
+
+def unit_request(key: str, unit: str) -> str:
+    """Name the request of a unit by a keyed hash of its id: who has the log cannot look for a person in it."""
+    return UNIT_PREFIX + hmac.new(bytes.fromhex(key), unit.encode(), "sha256").hexdigest()[:32]
 
 
 def _nothing(standing: Standing, names: Sequence[str]) -> Answer:
@@ -241,22 +347,20 @@ def _nothing(standing: Standing, names: Sequence[str]) -> Answer:
     return Answer((), "waiting", f"batch {standing.stage.batch} waits for {waiting} rewards")
 
 
-def ticket_of(text: str) -> Ticket:
-    """Read the id of a ticket; text that is none is refused."""
-    ticket = Ticket.parse(text)
-    if ticket is None:
-        raise InvalidArgument("ticket", text, "a ticket of this experiment, such as 1-1")
-    return ticket
-
-
-def checked_telling(telling: Telling, ends: RewardRange) -> tuple[str, float, Metrics]:
-    """Check a reward and its metrics, whatever the ticket is; all three come back."""
+def checked_telling(telling: Telling, registration: Arms) -> CheckedTelling:
+    """Check a reward, its metrics and its arm, whatever the ticket is; all of them come back."""
+    if type(telling) is tuple and len(telling) == 2:  # as most are
+        return CheckedTelling(telling[0], registration.rewards.checked(telling[1]), {}, None)
     try:
         ticket, reward, *more = telling
-        (metrics,) = more or [None]
+        metrics, arm = (*more, None, None)[:2]
+        if len(more) > 2:
+            raise ValueError
     except (TypeError, ValueError):
-        raise InvalidArgument("rewards", telling, "a ticket's id, its reward and, if there are any, metrics") from None
-    return ticket, ends.checked(reward), checked_metrics(metrics)
+        allowed = "a ticket's id, its reward and, if there are any, metrics and the arm"
+        raise InvalidArgument("rewards", telling, allowed) from None
+    expected = None if arm is None else arm_of(plain(arm), registration.arm_names)
+    return CheckedTelling(ticket, registration.rewards.checked(reward), checked_metrics(metrics), expected)
 
 
 def slots_of(content: Mapping[str, Any]) -> list[Slot]:
@@ -265,7 +369,7 @@ def slots_of(content: Mapping[str, Any]) -> list[Slot]:
     return [(Ticket(batch, position, attempt), arm) for position, attempt, arm in content["slots"]]
 
 
-def checked_totals(registration: Registration, totals: Totals) -> tuple[list[int], list[Fraction]]:
+def checked_totals(registration: Arms, totals: Totals) -> tuple[list[int], list[Fraction]]:
     """Check a batch told as totals; each arm's count and exact sum come back, 0 for arms that are not named."""
     if not isinstance(totals, Mapping):
         raise InvalidArgument("totals", totals, _TOTALS_ALLOWED)
@@ -273,7 +377,7 @@ def checked_totals(registration: Registration, totals: Totals) -> tuple[list[int
     counts, sums = [0] * len(names), [Fraction(0)] * len(names)
     seen: set[int] = set()
     for key, pair in totals.items():
-        arm = _arm(plain(key), names)
+        arm = arm_of(plain(key), names)
         if arm in seen:
             raise InvalidArgument("totals", f"arm {names[arm]} more than once", _TOTALS_ALLOWED)
         if not isinstance(pair, tuple | list) or len(pair) != 2:
@@ -282,13 +386,3 @@ def checked_totals(registration: Registration, totals: Totals) -> tuple[list[int
         counts[arm] = integer(pair[0], "count", 0, 10**15)
         sums[arm] = ends.checked_sum(plain(pair[1]), counts[arm])
     return counts, sums
-
-
-def _arm(key: object, names: tuple[str, ...]) -> int:
-    """Find the number of an arm that is given by its name or its number."""
-    if isinstance(key, str) and key in names:
-        return names.index(key)
-    if isinstance(key, int) and not isinstance(key, bool) and 0 <= key < len(names):
-        return key
-    number = "" if isinstance(key, str) else ", or its number from 0"  # text is a name
-    raise InvalidArgument("arm", key, f"one of {', '.join(names)}{number}")

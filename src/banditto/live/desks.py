@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from banditto.core.errors import ConflictError, InvalidArgument, MissingExtra, StoreError
 from banditto.engine.observations import Observations
-from banditto.live.fold import Course, Slot, Standing, Ticket, exact_sum
-from banditto.live.observing import NO_SUMS, ArmSums, observations_of
+from banditto.live.exact_sums import exact_sum
+from banditto.live.fold import Course, Standing
+from banditto.live.observing import observations_of, told_squares
 from banditto.live.registration import Registration
+from banditto.live.tickets import Slot, Ticket, TicketIds
 
 if TYPE_CHECKING:  # a selection in memory needs no database
-    from banditto.live.sql import Reading
+    from banditto.live.reading import Reading
 
 DEFAULT_NAME = "select"
 Reply = Literal["issued", "waiting", "finished", "stopped"]
@@ -47,10 +49,10 @@ class MemoryDesk(AbstractContextManager["MemoryDesk"]):
     """Keeps a selection in memory: nothing is left when it ends."""
 
     def __init__(self, registration: Registration) -> None:
+        self.registration = registration
         self._course = Course(registration)
         self._standing = Standing.start(self._course.start())
         self._decisions: list[dict[str, Any]] = []
-        self._squares: dict[tuple[int, int], ArmSums] = {}
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -69,13 +71,10 @@ class MemoryDesk(AbstractContextManager["MemoryDesk"]):
 
     def tell(self, rewards: Sequence[tuple[Ticket, float]]) -> None:
         """Take rewards, which may end a batch."""
-        registration, stage = self._course.registration, self._standing.stage
         for ticket, reward in rewards:
             self._standing.tell(ticket, reward)
-            place = ticket.batch, stage.order.arm(ticket.position)
-            self._squares[place] = self._squares.get(place, NO_SUMS).plus(reward, registration)
         if self._standing.due:
-            content, self._standing = self._standing.decide(self._course)
+            content, self._standing = self._standing.decide()
             self._decisions.append(content)
 
     def known(self) -> Known:
@@ -85,7 +84,8 @@ class MemoryDesk(AbstractContextManager["MemoryDesk"]):
 
     def observations(self) -> Observations:
         """Return what was seen so far, as an analysis wants it."""
-        return observations_of(self._course.registration, self._decisions, self._standing, self._squares, None)
+        squares = told_squares(self._decisions)
+        return observations_of(self._course.registration, self._decisions, self._standing, squares, None)
 
 
 class StoredDesk(AbstractContextManager["StoredDesk"]):
@@ -98,6 +98,8 @@ class StoredDesk(AbstractContextManager["StoredDesk"]):
         from banditto.live.store import Store
 
         self._experiment = Experiment.open(url, name, registration)
+        self.registration = self._experiment.registration  # perhaps of an earlier version, with another order
+        self._ids = TicketIds(name, bare=self.registration.first_version)
         self._store = Store(url)
 
     def __exit__(
@@ -108,18 +110,16 @@ class StoredDesk(AbstractContextManager["StoredDesk"]):
 
     def waiting(self) -> list[Slot]:
         """List slots that were handed out in an earlier run and have no reward."""
-        found = [(Ticket.parse(line.id), line.arm) for line in self._experiment.pending(most=10**6)]
-        return sorted((ticket, arm) for ticket, arm in found if ticket is not None)
+        return sorted((self._ids.read(line.id), line.arm) for line in self._experiment.pending(most=10**6))
 
     def ask(self, number: int) -> tuple[list[Slot], Reply]:
         """Hand out slots; none where the batch waits for rewards, or at the end."""
         answer = self._experiment.ask(number)
-        found = [(Ticket.parse(line.id), line.arm) for line in answer]
-        return [(ticket, arm) for ticket, arm in found if ticket is not None], answer.state
+        return [(self._ids.read(line.id), line.arm) for line in answer], answer.state
 
     def tell(self, rewards: Sequence[tuple[Ticket, float]]) -> None:
         """Take rewards, which may end a batch; one that another process told before is not counted again."""
-        pairs = [(ticket.id, reward) for ticket, reward in rewards]
+        pairs = [(self._ids.write(ticket), reward) for ticket, reward in rewards]
         try:
             self._experiment.tell_many(pairs)
         except StoreError:

@@ -7,44 +7,44 @@ batch and the decision that follows are one step, so that a decision is taken on
 from __future__ import annotations
 
 import json
-import platform
 import uuid
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from types import TracebackType
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
-import numpy as np
-
-from banditto.core.errors import BandittoError, ConflictError, InvalidArgument, NoStore, StoreError
+from banditto.core.errors import ConflictError, InvalidArgument, NoStore, StoreError
 from banditto.core.exact import integer
 from banditto.core.protocol import Protocol
 from banditto.engine.observations import Observations
-from banditto.live.answers import Answer, Changed, ExperimentStatus, Pending, Told
-from banditto.live.ask_tell import Telling, Totals, Transaction, checked_telling
-from banditto.live.checked_words import LONGEST_TEXT, checked_name, checked_text, moment_before
+from banditto.live.answers import Answer, Changed, ExperimentStatus, Pending, PendingTickets, Told
+from banditto.live.ask_tell import MOST_LOST, Telling, Totals, Transaction, checked_telling
+from banditto.live.checked_words import (
+    LONGEST_TEXT,
+    LONGEST_UNIT,
+    checked_age,
+    checked_name,
+    checked_request,
+    checked_text,
+    moment_before,
+)
 from banditto.live.event_log import Row
-from banditto.live.fold import Course, Stage, Standing, Ticket
+from banditto.live.follower import Follower
 from banditto.live.metrics import Metrics
-from banditto.live.observing import Squares, looked_up_squares, observations_of, observe
+from banditto.live.observing import Squares, observations_of, observe, squares_of
+from banditto.live.opening import wanted_registration
+from banditto.live.reading import Reading, now
 from banditto.live.registration import Registration, registered
-from banditto.live.sql import Reading, Writing, now
 from banditto.live.status import status_of
+from banditto.live.step_reports import OnStep, Step, StepNotes, watched
 from banditto.live.store import Store
-from banditto.version import __version__
+from banditto.live.store_settings import StoreSettings
+from banditto.live.tickets import Ticket
 
 T = TypeVar("T")
+C = TypeVar("C", bound=str)  # what became of a ticket
 MOST_TICKETS = 10_000
-SOFTWARE = {"banditto": __version__, "numpy": np.__version__, "python": platform.python_version()}
-
-
-class Bookmark(NamedTuple):
-    """Where this process has read to: hashes, since a store that was restored may come to the same numbers again."""
-
-    head: str
-    decision: str  # the hash of the last one; empty before the first
-    stage: Stage  # the one after that decision
 
 
 class Experiment(AbstractContextManager["Experiment"]):
@@ -70,34 +70,43 @@ class Experiment(AbstractContextManager["Experiment"]):
         ({'recorded'}, 2, 12, {'1': 9988})
     """
 
-    def __init__(self, store: Store, name: str, registration: Registration) -> None:
+    def __init__(self, store: Store, name: str, registration: Registration, on_step: OnStep | None = None) -> None:
         self.name, self.registration = name, registration
-        self._store = store
-        self._course = Course(registration)
-        self._bookmark = Bookmark("", "", self._course.start())
+        self._store, self._on_step = store, on_step
+        self._follower = Follower(name, registration)
         self._squares: tuple[str, Squares] = "", {}  # of the batches up to a decision, which is known by its hash
 
     # -- opening -------------------------------------------------------------------------------------------------------
 
     @classmethod
-    def create(cls, url: str, name: str, registration: Registration) -> Experiment:
+    def create(
+        cls,
+        url: str,
+        name: str,
+        registration: Registration,
+        *,
+        settings: StoreSettings | None = None,
+        on_step: OnStep | None = None,
+    ) -> Experiment:
         """Register a new experiment, which comes back open; its protocol cannot be changed afterwards.
 
         Args:
             url: the store, sqlite:///FILE or postgresql://USER@HOST/DATABASE; tables are made where there are none.
             name: 1 to 100 letters, digits, hyphens, dots and underscores; new in this store.
             registration: the protocol, the names of the arms, and what rewards may be.
+            settings: how long a step may wait for the store, and connections to keep; None takes the usual ones.
+            on_step: called with a `StepReport` after every step, in the thread that took it.
 
         Raises:
             ConflictError: the name is taken.
             StoreError: the store cannot be reached, or is of another kind.
         """
         name = checked_name(name)
-        store = Store(url)
-        made = cls(store, name, registration)
+        store = Store(url, settings)
+        made = cls(store, name, registration, on_step)
         text, digest = registration.to_json(), registration.digest
         content = {"registration": json.loads(text), "digest": digest, "name": name}
-        standing, moment = Standing.start(made._bookmark.stage).to_json(), now()
+        standing, moment = made._follower.start().to_json(), now()
         try:
             store.write(lambda rows: rows.create(name, text, digest, content, standing, moment))
         except BaseException:
@@ -106,13 +115,23 @@ class Experiment(AbstractContextManager["Experiment"]):
         return made
 
     @classmethod
-    def open(cls, url: str, name: str, protocol: Protocol | Registration | None = None) -> Experiment:
+    def open(
+        cls,
+        url: str,
+        name: str,
+        protocol: Protocol | Registration | None = None,
+        *,
+        settings: StoreSettings | None = None,
+        on_step: OnStep | None = None,
+    ) -> Experiment:
         """Open an experiment; with a protocol, make it if it is not there, and refuse it if it has another one.
 
         Args:
             url: the store, sqlite:///FILE or postgresql://USER@HOST/DATABASE.
             name: the experiment.
             protocol: what the experiment must have been registered with; None takes whatever is there.
+            settings: how long a step may wait for the store, and connections to keep; None takes the usual ones.
+            on_step: called with a `StepReport` after every step, in the thread that took it.
 
         Raises:
             ConflictError: the experiment has another protocol, or this version cannot go on with it.
@@ -121,7 +140,7 @@ class Experiment(AbstractContextManager["Experiment"]):
         """
         name = checked_name(name)
         wanted = registered(protocol) if isinstance(protocol, Protocol) else protocol
-        store = Store(url)
+        store = Store(url, settings)
         try:
             try:
                 row, others = store.read(lambda view: (view.find(name), view.names()))
@@ -130,13 +149,7 @@ class Experiment(AbstractContextManager["Experiment"]):
                     raise
                 row, others = None, []
             if row is not None:
-                found = _registered(row["registration"], name)
-                # a protocol alone says nothing about names and rewards
-                same = found.protocol == protocol if isinstance(protocol, Protocol) else wanted in (None, found)
-                if not same:
-                    other = f"experiment {name} has another protocol (digest {found.digest[:12]})"
-                    raise ConflictError(f"{other}; a registered protocol cannot change")
-                return cls(store, name, _runnable(found))
+                return cls(store, name, wanted_registration(row["registration"], name, protocol), on_step)
         except BaseException:
             store.close()
             raise
@@ -144,11 +157,11 @@ class Experiment(AbstractContextManager["Experiment"]):
         if wanted is None:
             raise InvalidArgument("name", name, f"an experiment of this store: {', '.join(others[:10]) or 'none yet'}")
         try:
-            return cls.create(url, name, wanted)
+            return cls.create(url, name, wanted, settings=settings, on_step=on_step)
         except StoreError:
             raise
         except ConflictError:  # another process made it a moment ago
-            return cls.open(url, name, protocol)
+            return cls.open(url, name, protocol, settings=settings, on_step=on_step)
 
     def close(self) -> None:
         """Give the connection back to the store; the experiment goes on there, and can be opened again."""
@@ -161,18 +174,29 @@ class Experiment(AbstractContextManager["Experiment"]):
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 
-    def ask(self, n: int = 1, request_id: str | None = None) -> Answer:
+    def ask(self, n: int = 1, request_id: str | None = None, *, unit: str | None = None) -> Answer:
         """Hand out tickets of this batch, each with an arm; an answer without tickets says why there is none.
 
         Args:
             n: at most so many tickets; fewer come where the batch has fewer left.
             request_id: a name for this call; the same id gets the same tickets, however often it is sent.
+            unit: who or what gets the arm, such as a user's id: one unit has one ticket, the same whenever it comes
+                back. Only a keyed hash of it is kept. A unit that comes when there is no ticket gets the registration's
+                `fallback`, which is outside the experiment.
+
+        Raises:
+            ConflictError: the same request id asked for another number of tickets before.
         """
         n = integer(n, "n", 1, MOST_TICKETS)
-        request = uuid.uuid4().hex if request_id is None else checked_text(request_id, "request_id", 200)
-        return self._write(lambda transaction: transaction.ask(n, request))
+        if unit is None:
+            request = uuid.uuid4().hex if request_id is None else checked_request(request_id)
+            return self._ask(lambda transaction: transaction.ask(n, request))
+        if n != 1 or request_id is not None:
+            raise InvalidArgument("unit", unit, "one ticket and no request id: a unit is its own request")
+        who = checked_text(unit, "unit", LONGEST_UNIT)
+        return self._ask(lambda transaction: transaction.ask_for(who))
 
-    def tell(self, ticket: str, reward: float, metrics: Metrics | None = None) -> Told:
+    def tell(self, ticket: str, reward: float, metrics: Metrics | None = None, *, arm: str | int | None = None) -> Told:
         """Record a ticket's reward; "recorded", "repeated" or "excluded" (its slot was handed out again) comes back.
 
         Args:
@@ -180,25 +204,27 @@ class Experiment(AbstractContextManager["Experiment"]):
             reward: a number in the declared range. The same value again changes nothing, another one is a conflict.
             metrics: more numbers to keep, by their names, such as {"revenue": 12.5}. They never decide. The same again,
                 or none, changes nothing; others are a conflict.
+            arm: the arm that you believe the ticket has, by its name or its number; another one is a conflict.
 
         Raises:
             InvalidArgument: there is no such ticket, the reward is outside the range, or a metric is no finite number.
-            ConflictError: the ticket has another reward already, or other metrics.
+            ConflictError: the ticket has another reward already, other metrics, or another arm.
         """
-        return self.tell_many([(ticket, reward, metrics)])[0]
+        return self.tell_many([(ticket, reward, metrics, arm)])[0]
 
     def tell_many(self, rewards: Iterable[Telling]) -> list[Told]:
         """Record several rewards, all of them or none; what became of each comes back.
 
         Args:
-            rewards: a ticket's id and its reward, as a pair; or three of them, with metrics as `tell` takes them.
+            rewards: a ticket's id and its reward, as a pair; a third may be metrics and a fourth the arm, as `tell`
+                takes them.
 
         Raises:
             InvalidArgument: there is no such ticket, or a reward or a metric is not allowed; nothing is recorded.
             ConflictError: a ticket has another reward already, or other metrics; nothing is recorded.
         """
-        tellings = [checked_telling(telling, self.registration.rewards) for telling in rewards]
-        return self._write(lambda transaction: transaction.tell(tellings)) if tellings else []
+        tellings = [checked_telling(telling, self.registration) for telling in rewards]
+        return self._change("tell", lambda transaction: transaction.tell(tellings)) if tellings else []
 
     def tell_totals(self, batch: int, totals: Totals) -> Told:
         """Record a whole batch at once, for teams that add up elsewhere; "recorded" or "repeated" comes back.
@@ -212,7 +238,7 @@ class Experiment(AbstractContextManager["Experiment"]):
             ConflictError: the batch has tickets, or was decided with other totals; or the experiment is over.
         """
         batch = integer(batch, "batch", 1, 10**6)
-        return self._write(lambda transaction: transaction.tell_totals(batch, totals))
+        return self._change("totals", lambda transaction: [transaction.tell_totals(batch, totals)])[0]
 
     def correct(self, ticket: str, reward: float, reason: str) -> Changed:
         """Replace a reward that was wrong, until its batch is decided; "recorded" or "repeated" comes back.
@@ -227,9 +253,9 @@ class Experiment(AbstractContextManager["Experiment"]):
         """
         value = self.registration.rewards.checked(reward)
         why = checked_text(reason, "reason", LONGEST_TEXT)
-        return self._write(lambda transaction: transaction.correct(ticket, value, why))
+        return self._change("correct", lambda transaction: [transaction.correct(ticket, value, why)])[0]
 
-    def missing(self, ticket: str, reason: str) -> Changed:
+    def missing(self, ticket: str, reason: str, *, by: str = "") -> Changed:
         """Say that a reward will not come; "recorded" or "repeated" comes back.
 
         The ticket's slot is handed out again, so that the plan is kept exactly.
@@ -237,9 +263,46 @@ class Experiment(AbstractContextManager["Experiment"]):
         Args:
             ticket: the id of the ticket.
             reason: why, in words that stand in the log.
+            by: who says so, which stands in the log, too.
         """
-        why = checked_text(reason, "reason", LONGEST_TEXT)
-        return self._write(lambda transaction: transaction.missing(ticket, why))
+        return self.missing_many([ticket], reason, by=by)[0]
+
+    def missing_many(self, tickets: Iterable[str], reason: str, *, by: str = "") -> list[Changed]:
+        """Say that several rewards will not come, all of them or none; what became of each comes back.
+
+        Args:
+            tickets: their ids, 10,000 at the most.
+            reason: why, in words that stand in the log.
+            by: who says so, which stands in the log, too.
+
+        Raises:
+            InvalidArgument: there is no such ticket; nothing is recorded.
+            ConflictError: a ticket has a reward; nothing is recorded.
+        """
+        listed, why = list(tickets), checked_text(reason, "reason", LONGEST_TEXT)
+        who = checked_text(by, "by", LONGEST_UNIT) if by else ""
+        if len(listed) > MOST_LOST:
+            raise InvalidArgument("tickets", f"{len(listed):,} of them", f"at most {MOST_LOST:,} at once")
+        return self._change("missing", lambda transaction: transaction.missing(listed, why, who)) if listed else []
+
+    def missing_older(self, older_than: float | timedelta, reason: str, *, by: str = "") -> int:
+        """Say of all tickets that have waited so long that their rewards will not come; how many comes back.
+
+        Args:
+            older_than: seconds, or a `timedelta`.
+            reason: why, in words that stand in the log.
+            by: who says so, which stands in the log, too.
+        """
+        seconds, why = checked_age(older_than), checked_text(reason, "reason", LONGEST_TEXT)
+        who = checked_text(by, "by", LONGEST_UNIT) if by else ""
+        given_up = 0
+        while True:
+            with watched(self.name, "missing", self._on_step) as noted:
+                found = self._write(lambda transaction: transaction.give_up_older(seconds, why, who), noted)
+                noted.tickets, noted.outcome = found, "done" if found else "nothing"
+            given_up += found
+            if found < MOST_LOST:
+                return given_up
 
     def stop(self, reason: str) -> Changed:
         """End the experiment before its horizon; "recorded" or "repeated" comes back.
@@ -250,7 +313,7 @@ class Experiment(AbstractContextManager["Experiment"]):
             reason: why, in words that stand in the log.
         """
         why = checked_text(reason, "reason", LONGEST_TEXT)
-        return self._write(lambda transaction: transaction.stop(why))
+        return self._change("stop", lambda transaction: [transaction.stop(why)])[0]
 
     # -- looking -------------------------------------------------------------------------------------------------------
 
@@ -265,28 +328,20 @@ class Experiment(AbstractContextManager["Experiment"]):
         return self._store.read(self._look)
 
     def _look(self, view: Reading) -> ExperimentStatus:
-        row, standing = self._found(view)
+        row, standing = self._follower.found(view)
         decisions, known = view.decisions(row["id"]), self._squares  # looked at once: threads may share this object
-        if decisions and known[0] != decisions[-1].hash:  # rewards of decided batches never change
-            known = self._squares = decisions[-1].hash, looked_up_squares(view, self.registration, row)
         contents = [event.content for event in decisions]
+        if decisions and known[0] != decisions[-1].hash:  # rewards of decided batches never change
+            known = self._squares = decisions[-1].hash, squares_of(view, self.registration, row, contents)
         seen = observations_of(self.registration, contents, standing, known[1], None)
-        return status_of(self.registration, row, standing, view.count_tickets(row["id"]), seen)
+        return status_of(self.registration, row, standing, seen)
 
     def observations(self) -> Observations:
         """Look up what was seen so far, batch by batch, as `analyse` wants it."""
-        return self._store.read(lambda view: observe(view, self.registration, *self._found(view)))
+        return self._store.read(lambda view: observe(view, self.registration, *self._follower.found(view)))
 
-    def _found(self, view: Reading) -> tuple[Row, Standing]:
-        """Look up the experiment's row, and where it stands."""
-        row = view.find(self.name)
-        if row is None:
-            raise ConflictError(f"experiment {self.name} is gone")
-        standing, self._bookmark = self._standing(view, row)
-        return row, standing
-
-    def pending(self, older_than: float | timedelta | None = None, most: int = 1000) -> list[Pending]:
-        """List tickets without a reward, the oldest first.
+    def pending(self, older_than: float | timedelta | None = None, most: int = 1000) -> PendingTickets:
+        """List tickets without a reward, the oldest first; `total` of what comes back says how many there are.
 
         Args:
             older_than: seconds that a ticket must have waited; None lists all.
@@ -295,64 +350,43 @@ class Experiment(AbstractContextManager["Experiment"]):
         before = None if older_than is None else moment_before(older_than)
         limit = integer(most, "most", 1, 10**6)
 
-        def look(view: Reading) -> list[Row]:
-            row = view.find(self.name)
-            return [] if row is None else view.open_tickets(row["id"], before, limit)
+        def look(view: Reading) -> tuple[list[Row], int]:
+            row, standing = self._follower.found(view)
+            found = view.open_tickets(row["id"], before, limit)
+            if len(found) < limit:
+                return found, len(found)
+            return found, standing.tickets.open if before is None else view.count_open(row["id"], before)
 
-        found = self._store.read(look)
+        found, total = self._store.read(look)
         names = self.registration.arm_names
         tickets = [Ticket(line["batch"], line["position"], line["attempt"]) for line in found]
-        return [
-            Pending(ticket.id, line["arm"], names[line["arm"]], ticket.batch, line["issued"])
+        lines = [
+            Pending(self._follower.ids.write(ticket), line["arm"], names[line["arm"]], ticket.batch, line["issued"])
             for ticket, line in zip(tickets, found, strict=True)
         ]
+        return PendingTickets(lines, total)
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
-    def _write(self, act: Callable[[Transaction], T]) -> T:
-        """Take a step in a transaction of its own; its answer comes back."""
-        answer, self._bookmark = self._store.write(lambda rows: self._stepped(rows, act))
+    def _ask(self, act: Callable[[Transaction], Answer]) -> Answer:
+        """Take a step that hands out tickets; its answer comes back."""
+        with watched(self.name, "ask", self._on_step) as noted:
+            answer = self._write(act, noted)
+            noted.tickets = len(answer)
+            noted.outcome = "repeated" if answer.repeated else "done" if len(answer) else "nothing"
         return answer
 
-    def _stepped(self, rows: Writing, act: Callable[[Transaction], T]) -> tuple[T, Bookmark]:
-        """Lock the experiment and take a step; its answer comes back, and where the log has come to."""
-        row = rows.locked(self.name)
-        if row is None or row["digest"] != self.registration.digest:
-            raise ConflictError(f"experiment {self.name} is gone, or another one has its name")
-        standing, before = self._standing(rows, row)
-        transaction = Transaction(rows, row, standing, self._course)
-        software = json.dumps(SOFTWARE)
-        if row["software"] != software:
-            transaction.written_by(software, SOFTWARE)
-        answer = act(transaction)
-        head, stage = transaction.head, transaction.standing.stage
-        return answer, Bookmark(head, before.decision if stage is before.stage else head, stage)
+    def _change(self, step: Step, act: Callable[[Transaction], list[C]]) -> list[C]:
+        """Take a step that answers what became of each ticket; these answers come back."""
+        with watched(self.name, step, self._on_step) as noted:
+            answers = self._write(act, noted)
+            noted.tickets = sum(answer != "repeated" for answer in answers)
+            noted.outcome = "done" if noted.tickets else "repeated"
+        return answers
 
-    def _standing(self, view: Reading, row: Row) -> tuple[Standing, Bookmark]:
-        """Find where the experiment stands; decisions are taken again only if others have written them."""
-        known = self._bookmark  # looked at once: threads may share this object
-        if row["head"] != known.head:
-            last, stage = view.last_decision(row["id"]), known.stage
-            if last != known.decision:
-                stage = self._course.start()
-                for event in view.decisions(row["id"]):  # of other processes, or of an earlier life of this one
-                    stage = self._course.after(stage, [float.fromhex(total) for total in event.content["totals"]])
-            known = Bookmark(row["head"], last, stage)
-        return Standing.from_json(row["progress"], known.stage), known
-
-
-def _registered(text: str, name: str) -> Registration:
-    """Read the registration that the store keeps."""
-    try:
-        return Registration.from_json(text)
-    except (BandittoError, ValueError, TypeError, KeyError) as error:
-        raise ConflictError(f"the protocol of experiment {name} cannot be read: {error}") from None
-
-
-def _runnable(registration: Registration) -> Registration:
-    """Refuse a registration whose decisions this version of the software does not take as they were taken before."""
-    try:
-        registration.policy()
-    except InvalidArgument as error:
-        raise ConflictError(f"this experiment cannot go on with banditto {__version__}: {error}") from None
-    return registration
+    def _write(self, act: Callable[[Transaction], T], noted: StepNotes | None = None) -> T:
+        """Take a step in a transaction of its own; its answer comes back."""
+        noted = StepNotes() if noted is None else noted
+        answer, noted.open_tickets, mark = self._store.write(lambda rows: self._follower.step(rows, act), noted)
+        self._follower.keep(mark)
+        return answer

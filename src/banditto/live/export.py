@@ -1,7 +1,8 @@
 """Exports: every ticket as CSV or Parquet, or the whole log as JSON, each with the digest and the head.
 
-The JSON has an analysis for those who read it by eye or in another language. Nothing here reads it again: whoever
-analyses the file works it out from the events, which verify.
+Exports are written as they are read: no more than a few thousand lines are in memory, beside what `verify` must
+remember. The JSON has an analysis for those who read it by eye or in another language. Nothing here reads it again:
+whoever analyses the file works it out from the events, which verify.
 """
 
 from __future__ import annotations
@@ -9,23 +10,27 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib import import_module
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import IO, Any, NamedTuple
 
 from typing_extensions import TypedDict
 
 from banditto.core.errors import LogError, MissingExtra
 from banditto.core.json_types import Digest, Natural
+from banditto.core.text import visible
 from banditto.engine.blocks import Progress
 from banditto.engine.observations import Observations
 from banditto.live.analyse import analysed_if_possible
-from banditto.live.event_log import Event, Row
-from banditto.live.fold import Ticket, exact_sum
+from banditto.live.event_log import Row
+from banditto.live.exact_sums import exact_sum
+from banditto.live.folded_log import FoldedLog
 from banditto.live.metrics import METRIC_PREFIX
-from banditto.live.observing import LogSums, observed_before
-from banditto.live.sql import Reading
+from banditto.live.observing import observed
+from banditto.live.reading import Reading
 from banditto.live.store import Store
+from banditto.live.ticket_book import NEVER, STATES, time_text
 from banditto.live.verify import Verification, verified
 from banditto.measure.analysis.analysis import Analysis
 
@@ -34,6 +39,8 @@ COLUMNS = (
     *("reason", "experiment", "digest", "head"),
 )
 SCHEMA_VERSION = 2  # 1 had no analysis
+_LINES = 5000  # that are written at once
+_WHOLE = {"batch", "place", "attempt", "arm", "pulls"}  # columns of integers
 
 
 class ReceiptContent(TypedDict):
@@ -47,19 +54,23 @@ class ReceiptContent(TypedDict):
 
 
 class VerifiedLog(NamedTuple):
-    """An experiment's row and events, and what `verify` says of them, as they were at one moment.
+    """What `verify` says of an experiment's log, and the fold of its events up to the first bad one.
 
-    The observations are from events that verify; None if there are none.
+    The fold is None if not even the first event follows.
     """
 
     row: Row
-    events: list[Event]
     verification: Verification
-    observations: Observations | None
+    fold: FoldedLog | None
+
+    def observations(self) -> Observations | None:
+        """Put together what the events that verify say; None if there are none."""
+        return None if self.fold is None else observed(self.fold)
 
     def analysis(self) -> Analysis | None:
         """Work out what the events that verify taught; None before the first batch is decided."""
-        return None if self.observations is None else analysed_if_possible(self.observations)
+        seen = self.observations()
+        return None if seen is None else analysed_if_possible(seen)
 
     def receipt(self) -> ReceiptContent:
         """Make what to keep outside the store: whoever has it can tell whether the log was written anew."""
@@ -81,81 +92,103 @@ def read_log(url: str, name: str, progress: Progress | None = None) -> VerifiedL
 
 def looked_up(view: Reading, name: str, progress: Progress | None = None) -> VerifiedLog:
     """Read and verify a log as `read_log` does, inside a transaction."""
-    row, sums = view.known(name), LogSums()
-    verification = verified(view, name, progress=progress, watch=sums.add)
-    events = list(view.events(row["id"]))
-    if verification.event is None:
-        return VerifiedLog(row, events, verification, sums.observations())
-    # the fold may have taken a part of the bad event
-    return VerifiedLog(row, events, verification, observed_before(events[: verification.event - 1], row))
+    return VerifiedLog(view.known(name), *verified(view, name, progress=progress))
 
 
-def export(log: VerifiedLog, kind: str) -> bytes:
-    """Write a log as "json", "csv" or "parquet"; the bytes of the file come back. A log must verify to be exported."""
-    if log.verification.problem is not None:
-        raise LogError(log.verification.problem, log.verification.event)
-    if kind == "json":
-        return _json(log)
-    lines = list(_lines(log.row, log.events))
-    columns = (*COLUMNS, *sorted({name for line in lines for name in line}.difference(COLUMNS)))
-    return _csv(lines, columns) if kind == "csv" else _parquet(lines, columns)
+def export(url: str, name: str, kind: str, out: IO[bytes], progress: Progress | None = None) -> VerifiedLog:
+    """Write a log as "json", "csv" or "parquet" into an open file that can be rewound; what was verified comes back.
+
+    A log that does not verify raises `LogError`, and nothing is written.
+    """
+
+    def write(view: Reading) -> VerifiedLog:
+        out.seek(0)  # a store that was lost half way is read from the beginning again
+        out.truncate()
+        log = looked_up(view, name, progress)
+        if log.verification.problem is not None:
+            raise LogError(log.verification.problem, log.verification.event)
+        assert log.fold is not None
+        if kind == "json":
+            _write_json(log, view, out)
+        elif kind == "csv":
+            _write_csv(log.row, log.fold, out)
+        else:
+            _write_parquet(log.row, log.fold, out)
+        return log
+
+    with Store(url) as store:
+        return store.read(write)
 
 
-def _lines(row: Row, events: list[Event]) -> Iterator[dict[str, Any]]:
-    """Yield a line for each ticket, from the log alone, in the order in which they were handed out.
+def _columns(fold: FoldedLog) -> tuple[str, ...]:
+    return (*COLUMNS, *(f"{METRIC_PREFIX}{name}" for name in sorted(fold.book.metric_names)))
+
+
+def _lines(row: Row, fold: FoldedLog) -> Iterator[dict[str, Any]]:
+    """Yield a line for each ticket, from the log alone, by batch, place and attempt.
 
     A batch that was told as totals has a line for each arm: so many pulls, and their sum as the reward. A line with
     metrics has a column more for each of them.
     """
-    names = json.loads(row["registration"])["arm_names"]
+    names = fold.registration.arm_names
     same = {"experiment": row["name"], "digest": row["digest"], "head": row["head"]}
-    lines: dict[Ticket | tuple[int, int], dict[str, Any]] = {}
-    for event in events:
-        content = event.content
-        if event.kind == "ask":
-            for position, attempt, arm in content["slots"]:
-                ticket = Ticket(content["batch"], position, attempt)
-                lines[ticket] = dict.fromkeys(COLUMNS) | {
-                    **{"ticket": ticket.id, "batch": ticket.batch, "place": position + 1, "attempt": attempt + 1},
-                    **{"arm": arm, "arm_name": names[arm], "status": "open", "pulls": 1, "issued": event.time},
-                    **same,
-                }
-        elif event.kind == "totals":
+    summed = {content["batch"]: (decision, content) for decision, content in _totals(fold)}
+    for batch in sorted({*fold.book.batches, *summed}):
+        if batch in summed:
+            time, content = summed[batch]
             for arm, (count, total) in enumerate(zip(content["counts"], content["sums"], strict=True)):
                 if count:
-                    lines[content["batch"], arm] = dict.fromkeys(COLUMNS) | {
-                        **{"batch": content["batch"], "arm": arm, "arm_name": names[arm], "status": "total"},
-                        **{"pulls": count, "reward": float(exact_sum(total)), "answered": event.time},
+                    yield {
+                        **{"batch": batch, "arm": arm, "arm_name": names[arm], "status": "total"},
+                        **{"pulls": count, "reward": float(exact_sum(total)), "answered": time},
                         **same,
                     }
-        elif event.kind in ("tell", "late"):
-            for *place, reward in content["rewards"]:
-                status = "told" if event.kind == "tell" else "late"
-                lines[Ticket(*place)] |= {"status": status, "reward": reward, "answered": event.time}
-            for name, values in content.get("metrics", {}).items():
-                for *place, value in values:
-                    lines[Ticket(*place)][f"{METRIC_PREFIX}{name}"] = value
-        elif event.kind == "correct":
-            lines[Ticket(*content["ticket"])] |= {"reward": content["after"], "reason": content["reason"]}
-        elif event.kind == "missing":
-            lines[Ticket(*content["ticket"])] |= {"status": "missing", "reason": content["reason"]}
-    yield from lines.values()
+            continue
+        for line in fold.book.batches[batch].lines(batch):
+            ticket = line.ticket
+            yield {
+                **{"ticket": fold.ids.write(ticket), "batch": batch, "place": ticket.position + 1},
+                **{"attempt": ticket.attempt + 1, "arm": line.arm, "arm_name": names[line.arm]},
+                **{"status": STATES[line.state], "pulls": 1, "reward": line.reward, "issued": time_text(line.issued)},
+                "answered": None if line.answered == NEVER else time_text(line.answered),
+                "reason": fold.reasons.get(ticket),
+                **same,
+                **{f"{METRIC_PREFIX}{name}": value for name, value in line.metrics.items()},
+            }
 
 
-def _csv(lines: list[dict[str, Any]], columns: Sequence[str]) -> bytes:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
+def _totals(fold: FoldedLog) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the time and the body of every batch that was told as totals."""
+    for event in fold.timeline:
+        if event.kind == "totals":
+            yield event.time, event.content
+
+
+def _chunks(lines: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    while chunk := list(islice(lines, _LINES)):
+        yield chunk
+
+
+def _write_csv(row: Row, fold: FoldedLog, out: IO[bytes]) -> None:
+    columns = _columns(fold)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    for line in lines:
-        cells = [line.get(name) for name in columns]
-        writer.writerow(["" if cell is None else _safe(cell) for cell in cells])
-    return out.getvalue().encode()
+    for chunk in _chunks(_lines(row, fold)):
+        for line in chunk:
+            cells = [line.get(name) for name in columns]
+            writer.writerow(["" if cell is None else safe_cell(cell) for cell in cells])
+        out.write(text.getvalue().encode())
+        text.seek(0)
+        text.truncate()
+    out.write(text.getvalue().encode())
 
 
-def _safe(value: object) -> object:
+def safe_cell(value: object) -> object:
     """Put an apostrophe before text that a spreadsheet would take for a formula; numbers stay numbers."""
-    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r", "\n"):
-        return "'" + value
+    if isinstance(value, str):
+        value = "'" + value if value[:1] in ("=", "+", "-", "@", "\t", "\r", "\n") else value
+        return visible(value)
     return repr(value) if isinstance(value, float) else value
 
 
@@ -167,27 +200,39 @@ def arrow_modules() -> tuple[Any, Any]:
         raise MissingExtra("Parquet", "pyarrow", "data") from None
 
 
-def _parquet(lines: list[dict[str, Any]], columns: Sequence[str]) -> bytes:
+def _write_parquet(row: Row, fold: FoldedLog, out: IO[bytes]) -> None:
     arrow, parquet = arrow_modules()
-    whole = {"batch", "place", "attempt", "arm", "pulls"}
-    kinds = {name: arrow.int64() if name in whole else arrow.string() for name in COLUMNS} | {"reward": arrow.float64()}
+    columns = _columns(fold)
+    kinds = {name: arrow.int64() if name in _WHOLE else arrow.string() for name in COLUMNS} | {
+        "reward": arrow.float64()
+    }
     kinds |= {name: arrow.float64() for name in columns if name.startswith(METRIC_PREFIX)}
-    arrays = [arrow.array([line.get(name) for line in lines], kinds[name]) for name in columns]
-    out = io.BytesIO()
-    parquet.write_table(arrow.table(arrays, names=list(columns)), out)
-    return out.getvalue()
+    schema = arrow.schema([(name, kinds[name]) for name in columns])
+    with parquet.ParquetWriter(out, schema) as writer:
+        for chunk in _chunks(_lines(row, fold)):
+            arrays = [arrow.array([line.get(name) for line in chunk], kinds[name]) for name in columns]
+            writer.write_table(arrow.table(arrays, schema=schema))
 
 
-def _json(log: VerifiedLog) -> bytes:
+def _write_json(log: VerifiedLog, view: Reading, out: IO[bytes]) -> None:
+    """Write the log with an event on each line, its body exactly as it is hashed."""
     row, analysis = log.row, log.analysis()
     content = {
         "schema_version": SCHEMA_VERSION,
         **{key: row[key] for key in ("name", "digest", "head", "created")},
         "registration": json.loads(row["registration"]),
         "analysis": None if analysis is None else analysis.to_dict(),
-        "events": [  # last, so that a reader has the rest at hand and takes them one by one
-            {"number": e.number, "kind": e.kind, "time": e.time, "content": e.content, "hash": e.hash}
-            for e in log.events
-        ],
     }
-    return (json.dumps(content, indent=2) + "\n").encode()
+    head = json.dumps(content, indent=2).removesuffix("\n}")
+    out.write(f'{head},\n  "events": ['.encode())  # last, so that a reader has the rest at hand
+    lines: list[str] = []
+    comma = ""
+    for event in view.events(row["id"]):
+        kind, time = json.dumps(event.kind), json.dumps(event.time)
+        first = f'{comma}\n    {{"number": {event.number}, "kind": {kind}, "time": {time}, "content": '
+        lines.append(f'{first}{event.body}, "hash": "{event.hash}"}}')
+        comma = ","
+        if len(lines) == _LINES:
+            out.write("".join(lines).encode())
+            lines.clear()
+    out.write(("".join(lines) + "\n  ]\n}\n").encode())

@@ -2,36 +2,48 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
 from banditto.core.digest import canonical_json
 from banditto.core.errors import BandittoError, InvalidArgument, LogError, masked
+from banditto.core.input_files import Unreadable, opened
 from banditto.engine.blocks import Progress
 from banditto.engine.observations import Observations
-from banditto.live.event_log import Event, folded
-from banditto.live.observing import LogSums
+from banditto.live.event_log import Event
+from banditto.live.folded_log import folded
+from banditto.live.observing import observed
 from banditto.live.registration import Registration
 
 _CHUNK = 1 << 20
+_LONGEST_PIECE = 1 << 28  # of what stands before the events, and of an event: those of a million tickets have a tenth
+_LARGEST_FILE = 1 << 40
 _EVENTS = '\n  "events": ['  # as `export` writes it; inside a name the line feed and the quotes would be escaped
 _ALLOWED = "a log that `banditto export --format json` wrote"
+# an event on a line of its own, as `export` writes it
+_LINE = re.compile(
+    r'\{"number": ([0-9]{1,18}), "kind": "([a-z]+)", "time": "([0-9T:.+-]+)", '
+    r'"content": (\{.*\}), "hash": "([0-9a-f]+)"\},?'
+)
 _SHAPES = (ValueError, TypeError, LookupError, AttributeError)  # what reading another document raises
 
 
 def read_exported(path: Path, progress: Progress | None = None) -> Observations:
     """Read and verify a log that was exported; what was seen comes back. `LogError` if it does not verify."""
     try:
-        with path.open(encoding="utf-8") as file:
+        with opened(path, _LARGEST_FILE) as raw, io.TextIOWrapper(raw, encoding="utf-8") as file:
             size = path.stat().st_size
             document = ExportedEvents(file, lambda read: None if progress is None else progress(min(read, size), size))
             return _observed(document)
     except BandittoError:
         raise
-    except OSError as error:
-        given = masked(str(error.strerror or error))
+    except (OSError, Unreadable) as error:
+        given = masked(str(getattr(error, "strerror", None) or error))
         raise InvalidArgument("source", str(path), f"{_ALLOWED}, or URL#NAME ({given})") from None
     except (*_SHAPES, RecursionError):
         raise InvalidArgument("source", str(path), _ALLOWED) from None
@@ -44,7 +56,7 @@ class ExportedEvents:
         self._file, self._progress = file, progress
         self._text, self._read = "", 0
         while _EVENTS not in self._text:
-            if not self._more():
+            if len(self._text) > _LONGEST_PIECE or not self._more():
                 raise ValueError("no events")
         head, _, self._text = self._text.partition(_EVENTS)
         content = json.loads(head.rstrip().rstrip(",") + "}")
@@ -60,17 +72,27 @@ class ExportedEvents:
         return bool(piece)
 
     def __iter__(self) -> Iterator[Event]:
+        """Yield events: a line each, as they are written today, or over many lines, as they once were."""
         decoder = json.JSONDecoder()
         place = 0
         while True:
             while place < len(self._text) and self._text[place] in " \n\r\t,":
                 place += 1
+            end = self._text.find("\n", place)
+            line = _LINE.fullmatch(self._text, place, end) if end >= 0 else None
+            if line is not None:  # whose body is already as it is hashed, which the fold checks
+                self.row["events"] += 1
+                yield Event(int(line[1]), line[2], line[3], line[4], line[5])
+                place = end + 1
+                continue
             if place < len(self._text) and self._text[place] == "]":
                 return
             try:
                 content, place = decoder.raw_decode(self._text, place)
             except json.JSONDecodeError:
                 self._text, place = self._text[place:], 0
+                if len(self._text) > _LONGEST_PIECE:
+                    raise LogError("an event that is too long", self.row["events"] + 1) from None
                 if not self._more():
                     raise LogError("the file ends in the middle of an event", self.row["events"] + 1) from None
                 continue
@@ -80,9 +102,5 @@ class ExportedEvents:
 
 
 def _observed(document: ExportedEvents) -> Observations:
-    sums = LogSums()
-    for event, fold in folded(iter(document), document.row):
-        sums.add(event, fold)
-    found = sums.observations()
-    assert found is not None  # an empty log is an error
-    return found
+    (_, fold) = deque(folded(iter(document), document.row), maxlen=1).pop()  # an empty log is an error
+    return observed(fold)

@@ -1,71 +1,88 @@
 """The fold: what the events of an experiment add up to. Live runs and `verify` take the same steps.
 
 A `Course` asks the policy for each stage: the same `plan` and `decide` as in the simulator, for one execution. A
-`Standing` keeps what the next step needs and no more: the stage, how many of its slots were handed out, those to be
-handed out again, and each arm's count and exact sum. A step that does not fit raises `LogError`, which a live run
-cannot cause.
+`Standing` keeps what the next step needs and no more: the stage, how many of its slots were handed out, how many wait
+to be handed out again, each arm's count and exact sum, and how many tickets there are. A step that does not fit raises
+`LogError`, which a live run cannot cause.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping, Sequence
+import math
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
 from banditto.chance.coins import Coins
+from banditto.core.digest import canonical_numbers
 from banditto.core.errors import ContractError, LogError
 from banditto.core.protocol import fraction
-from banditto.live.order import BatchOrder
+from banditto.live.exact_sums import ExactSum, sum_text
+from banditto.live.order import SlotOrder, order_of
 from banditto.live.registration import Registration
+from banditto.live.tickets import Slot, Ticket
 from banditto.policies.policy import own_level
 
-_TICKET = re.compile("([0-9]{1,16})-([0-9]{1,16})(?:-([0-9]{1,16}))?")
-MOST_BATCHES = 10**6  # of any experiment; databases have limits for the number of a batch
 Status = Literal["running", "finished", "stopped"]
+Place = tuple[int, int]  # a slot's position and the attempt at it
 
 
-def sum_text(value: Fraction) -> str:
-    """Write an exact sum as text, such as 3/2."""
-    return f"{value.numerator}/{value.denominator}"
+class Shares(NamedTuple):
+    """What squares of rewards are taken of: shares of the range, if the policy sees these."""
+
+    low: float
+    high: float
+    span: float | None  # None if the policy sees no shares, or no float is as large
+
+    def square(self, reward: float) -> float:
+        """Square a reward's share of the range, which cannot overflow; 0 where there are no shares."""
+        return 0.0 if self.span is None else ((reward - self.low) / self.span) ** 2
+
+    def inside(self, reward: float) -> bool:
+        """Whether a reward is at neither end."""
+        return reward not in (self.low, self.high)
 
 
-def exact_sum(text: str) -> Fraction:
-    """Read what `sum_text` wrote; the same fraction comes back."""
-    return Fraction(text)
+class Queue(Protocol):
+    """Slots that wait to be handed out again, the first first. Their places are numbered from 0 in each batch."""
+
+    first: int
+    next: int
+
+    def push(self, places: Sequence[Place]) -> None:
+        """Add slots at the end."""
+
+    def pop(self, number: int) -> list[Place]:
+        """Take the first slots away, as many as there are and not more than `number`; they come back."""
 
 
-class Ticket(NamedTuple):
-    """A slot that was handed out; a slot whose reward never came is handed out again, as another attempt."""
+class MemoryQueue:
+    """A queue that holds its slots."""
 
-    batch: int
-    position: int  # from 0 in its batch
-    attempt: int  # from 0
+    def __init__(self, places: Iterable[Place] = (), first: int = 0) -> None:
+        self._places = deque(places)
+        self.first, self.next = first, first + len(self._places)
 
-    @property
-    def id(self) -> str:
-        """What callers see: batch and place from 1, and a third number from the second attempt on."""
-        first = f"{self.batch}-{self.position + 1}"
-        return f"{first}-{self.attempt + 1}" if self.attempt else first
+    def push(self, places: Sequence[Place]) -> None:
+        """Add slots at the end."""
+        self._places.extend(places)
+        self.next += len(places)
 
-    @classmethod
-    def parse(cls, text: str) -> Ticket | None:
-        """Read an id; its ticket comes back, None if no ticket can have that id."""
-        parts = _TICKET.fullmatch(text) if isinstance(text, str) else None
-        if parts is None:
-            return None
-        batch, place, attempt = (int(part) for part in parts.groups("1"))
-        found = cls(batch, place - 1, attempt - 1)
-        possible = found.batch <= MOST_BATCHES and found.position >= 0 and found.attempt <= MOST_BATCHES
-        return found if possible and found.id == text else None
+    def pop(self, number: int) -> list[Place]:
+        """Take the first slots away; they come back."""
+        found = [self._places.popleft() for _ in range(min(number, len(self._places)))]
+        self.first += len(found)
+        return found
 
-
-Slot = tuple[Ticket, int]  # a ticket and the arm that it gives
+    def places(self) -> list[Place]:
+        """List the slots that wait."""
+        return list(self._places)
 
 
 @dataclass(frozen=True)
@@ -76,7 +93,7 @@ class Stage:
     pulls: tuple[int, ...]
     spent: int  # pulls before this batch
     state: Any  # the policy's
-    seed: int
+    course: Course
     winner: int | None = None  # the arm that a policy at the level of winners has named; that is the end
 
     @property
@@ -85,9 +102,10 @@ class Stage:
         return not self.pulls
 
     @cached_property
-    def order(self) -> BatchOrder:
+    def order(self) -> SlotOrder:
         """The arms of this batch's slots."""
-        return BatchOrder(self.seed, self.batch, self.pulls)
+        registration = self.course.registration
+        return order_of(registration.order, registration.protocol.seed, self.batch, self.pulls)
 
     @cached_property
     def length(self) -> int:
@@ -101,10 +119,12 @@ class Course:
     def __init__(self, registration: Registration) -> None:
         self.registration = registration
         self.horizon = registration.protocol.horizon
+        self.shares = shares_of(registration)
+        # logs of version 1 have no squares in their decisions
+        self.keeps_squares = not registration.first_version
         self._policy = registration.policy()
         self._level = own_level(self._policy)
-        self._seed = registration.protocol.seed
-        self._coins = Coins(self._seed)
+        self._coins = Coins(registration.protocol.seed)
 
     def start(self) -> Stage:
         """Plan the first batch."""
@@ -114,7 +134,7 @@ class Course:
         """Decide on a batch's totals, in the policy's units; the stage after it comes back."""
         spent = stage.spent + stage.length
         if spent >= self.horizon:  # pulls that end the horizon decide nothing
-            return Stage(stage.batch + 1, (), spent, stage.state, self._seed)
+            return Stage(stage.batch + 1, (), spent, stage.state, self)
         state = self._policy.decide(stage.state, np.array([totals], dtype=np.float64), self._coins)
         return self._planned(stage.batch + 1, spent, state)
 
@@ -126,8 +146,25 @@ class Course:
         if not 0 < sum(pulls) <= left:
             raise ContractError(f"{self._policy.name} planned {sum(pulls)} pulls of {left}")
         if self._level == "winner" and max(pulls) == left:  # who asks for the winner need not play it
-            return Stage(batch, (), spent, state, self._seed, pulls.index(left))
-        return Stage(batch, pulls, spent, state, self._seed)
+            return Stage(batch, (), spent, state, self, pulls.index(left))
+        return Stage(batch, pulls, spent, state, self)
+
+
+def shares_of(registration: Registration) -> Shares:
+    """Find out which shares of a reward's range a policy sees."""
+    ends = registration.rewards
+    span = ends.high - ends.low
+    return Shares(ends.low, ends.high, span if registration.scales and math.isfinite(span) else None)
+
+
+@dataclass
+class TicketCount:
+    """How many tickets of all batches are in which state."""
+
+    open: int = 0
+    told: int = 0
+    missing: int = 0
+    late: int = 0
 
 
 @dataclass
@@ -137,77 +174,163 @@ class Standing:
     stage: Stage
     status: Status = "running"
     issued: int = 0  # slots of this batch that were handed out at least once
-    again: list[tuple[int, int]] = field(default_factory=list)  # (position, attempt) to be handed out before others
+    queue: Queue = field(default_factory=MemoryQueue)  # slots that are handed out again, before others
     counts: list[int] = field(default_factory=list)
-    sums: list[Fraction] = field(default_factory=list)
+    exact: list[ExactSum] = field(default_factory=list)
+    squares: list[float] = field(default_factory=list)  # of shares, by arm
+    others: list[int] = field(default_factory=list)  # rewards at neither end, by arm
+    tickets: TicketCount = field(default_factory=TicketCount)
+    told: int = 0  # rewards of this batch that count
 
     @classmethod
-    def start(cls, stage: Stage) -> Standing:
+    def start(cls, stage: Stage, tickets: TicketCount | None = None, queue: Queue | None = None) -> Standing:
         """Begin a stage, of which nothing was handed out yet."""
         arms = len(stage.pulls)
-        return cls(stage, "finished" if stage.finished else "running", 0, [], [0] * arms, [Fraction(0)] * arms)
+        return cls(
+            stage=stage,
+            status="finished" if stage.finished else "running",
+            queue=MemoryQueue() if queue is None else queue,
+            counts=[0] * arms,
+            exact=[ExactSum() for _ in range(arms)],
+            squares=[0.0] * arms,
+            others=[0] * arms,
+            tickets=TicketCount() if tickets is None else tickets,
+        )
 
     # -- what can be done ----------------------------------------------------------------------------------------------
 
     @property
+    def sums(self) -> list[Fraction]:
+        """Each arm's exact sum of rewards in this batch."""
+        return [total.value for total in self.exact]
+
+    @property
+    def queued(self) -> int:
+        """The number of slots that wait to be handed out again."""
+        return self.queue.next - self.queue.first
+
+    @property
     def free(self) -> int:
         """The number of slots that can be handed out now."""
-        return 0 if self.status != "running" else len(self.again) + self.stage.length - self.issued
+        return 0 if self.status != "running" else self.queued + self.stage.length - self.issued
 
     @property
     def due(self) -> bool:
         """Whether the batch's last reward is there, so that a decision must follow."""
-        return self.status == "running" and tuple(self.counts) == self.stage.pulls
+        return self.told == self.stage.length and self.status == "running"  # no arm can have more than its pulls
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 
-    def hand_out(self, number: int) -> list[Slot]:
-        """Hand out the next tickets, at most `number`: slots that come again first, then new ones in order."""
-        number = min(number, self.free)
-        repeated, self.again = self.again[:number], self.again[number:]
-        first, self.issued = self.issued, self.issued + number - len(repeated)
-        places = repeated + [(position, 0) for position in range(first, self.issued)]
-        batch, order = self.stage.batch, self.stage.order
-        return [(Ticket(batch, position, attempt), order.arm(position)) for position, attempt in places]
+    def hand_out_places(self, number: int) -> tuple[list[Place], int, list[int]]:
+        """Hand out `number` slots, which must be free: those that come again first, then new ones in order.
 
-    def tell(self, ticket: Ticket, reward: float, arm: int | None = None) -> None:
-        """Add a reward that came; who knows the ticket's arm may say so."""
-        arm = self._arm(ticket) if arm is None or ticket.batch != self.stage.batch else arm
+        What comes back are the former, the position of the first new one, and the arms of the new ones.
+        """
+        again = self.queue.pop(min(number, self.queued)) if self.queued else []
+        first, self.issued = self.issued, self.issued + number - len(again)
+        self.tickets.open += number
+        order = self.stage.order
+        if self.issued - first == 1:
+            return again, first, [order.arm(first)]
+        return again, first, order.arms(first, self.issued).tolist()
+
+    def hand_out(self, number: int) -> list[Slot]:
+        """Hand out the next tickets, at most `number`."""
+        again, first, arms = self.hand_out_places(min(number, self.free))
+        batch, order = self.stage.batch, self.stage.order
+        slots = [(Ticket(batch, position, attempt), order.arm(position)) for position, attempt in again]
+        return slots + [(Ticket(batch, position, 0), arm) for position, arm in enumerate(arms, first)]
+
+    def tell(self, ticket: Ticket, reward: float) -> None:
+        """Add the reward of a ticket that must be of this batch."""
+        self.take(self._arm(ticket), reward)
+
+    def tell_many(self, told: Sequence[tuple[Ticket, float]]) -> None:
+        """Add the rewards of tickets that must be of this batch."""
+        positions = [ticket.position for ticket, _ in told]
+        low, high = min(positions), max(positions) + 1
+        if len(told) == 1 or high - low > 2 * len(told) or high > self.issued:
+            for ticket, reward in told:
+                self.tell(ticket, reward)
+            return
+        arms = self.stage.order.arms(low, high).tolist()  # of a block, as it was asked for
+        # `take` of each, written out: a call for each reward would cost as much as all else
+        batch, (bottom, top, span) = self.stage.batch, self.stage.course.shares
+        counts, exact, squares, others = self.counts, self.exact, self.squares, self.others
+        for ticket, reward in told:
+            if ticket.batch != batch:
+                raise LogError(f"ticket {ticket.id}, which is not of this batch")
+            arm = arms[ticket.position - low]
+            counts[arm] += 1
+            exact[arm].add(reward)
+            if span is not None:
+                squares[arm] += ((reward - bottom) / span) ** 2
+            if reward not in (bottom, top):
+                others[arm] += 1
+        self.told += len(told)
+        self.tickets.open -= len(told)
+        self.tickets.told += len(told)
+
+    def take(self, arm: int, reward: float) -> None:
+        """Add a reward of a ticket that was open."""
         self.counts[arm] += 1
-        self.sums[arm] += Fraction(reward)
+        self.told += 1
+        self._add(arm, reward, 1)
+        self.tickets.open -= 1
+        self.tickets.told += 1
 
     def correct(self, ticket: Ticket, before: float, after: float) -> None:
         """Put another reward in the place of one that was wrong."""
-        self.sums[self._arm(ticket)] += Fraction(after) - Fraction(before)
+        arm = self._arm(ticket)
+        self._add(arm, before, -1)
+        self._add(arm, after, 1)
 
-    def missing(self, ticket: Ticket) -> None:
-        """Note that a reward will not come, so that its slot is handed out again."""
-        self._arm(ticket)
-        self.again.append((ticket.position, ticket.attempt + 1))
+    def _add(self, arm: int, reward: float, sign: int) -> None:
+        shares = self.stage.course.shares
+        self.exact[arm].add(reward, sign)
+        self.squares[arm] += sign * shares.square(reward)
+        self.others[arm] += sign * shares.inside(reward)
+
+    def missing(self, tickets: Sequence[Ticket]) -> None:
+        """Note that rewards will not come, so that their slots are handed out again."""
+        for ticket in tickets:
+            self._arm(ticket)
+        self.queue.push([(ticket.position, ticket.attempt + 1) for ticket in tickets])
+        self.tickets.open -= len(tickets)
+        self.tickets.missing += len(tickets)
+
+    def late(self, number: int) -> None:
+        """Note that so many rewards came after all, too late to count."""
+        self.tickets.missing -= number
+        self.tickets.late += number
 
     def aggregate(self, counts: Sequence[int], sums: Sequence[Fraction]) -> None:
         """Take a whole batch as totals."""
         if self.issued or tuple(counts) != self.stage.pulls or self.status != "running":
             raise LogError("totals of another batch, or of one that has tickets")
-        self.issued = self.stage.length
-        self.counts, self.sums = list(counts), list(sums)
+        self.counts, self.exact = list(counts), [ExactSum(total) for total in sums]
+        self.told = sum(self.counts)
 
-    def decide(self, course: Course) -> tuple[dict[str, Any], Standing]:
+    def decide(self) -> tuple[dict[str, Any], Standing]:
         """Let the policy decide on a complete batch; what the log says of it comes back, and where it leads."""
         if not self.due:
             raise LogError("a decision before the last reward")
-        totals = [course.registration.total(*both) for both in zip(self.sums, self.counts, strict=True)]
+        course, sums = self.stage.course, self.sums
+        totals = [course.registration.total(*both) for both in zip(sums, self.counts, strict=True)]
         after = course.after(self.stage, totals)
         content: dict[str, Any] = {
             "batch": self.stage.batch,
             "counts": self.counts,
-            "sums": [sum_text(total) for total in self.sums],
+            "sums": [sum_text(total) for total in sums],
             "totals": [fraction(total) for total in totals],
             "next": list(after.pulls),
         }
+        if course.keeps_squares and self.issued:  # whoever adds up elsewhere tells no squares
+            content |= {"squares": self.squares, "others": self.others}
         if after.winner is not None:
             content["winner"] = after.winner
-        return content, Standing.start(after)
+        self.queue.first = self.queue.next = 0  # it is empty: every slot has its reward
+        return content, Standing.start(after, self.tickets, self.queue)
 
     def chosen(self, before: Sequence[int]) -> int | None:
         """Return the arm that was named, or that is pulled alone since a decision; None if there is none yet.
@@ -228,21 +351,34 @@ class Standing:
     # -- as text -------------------------------------------------------------------------------------------------------
 
     def to_json(self) -> str:
-        """Write all but the stage, which follows from the decisions."""
-        content = {
-            "batch": self.stage.batch,
-            "status": self.status,
-            "issued": self.issued,
-            "again": self.again,
-            "counts": self.counts,
-            "sums": [sum_text(total) for total in self.sums],
-        }
-        return json.dumps(content, separators=(",", ":"))
+        """Write all but the stage, which follows from the decisions, and the queue's slots, which have a table."""
+        tickets, queue = self.tickets, self.queue
+        sums = ",".join([f'"{total.text()}"' for total in self.exact])
+        parts = [  # by hand, since every step writes it
+            f'{{"batch":{self.stage.batch},"status":"{self.status}","issued":{self.issued}',
+            f'"queue":[{queue.first},{queue.next}],"counts":{canonical_numbers(self.counts)}',
+            f'"sums":[{sums}]',
+        ]
+        if self.stage.course.keeps_squares:
+            parts.append(f'"squares":{canonical_numbers(self.squares)},"others":{canonical_numbers(self.others)}')
+        parts.append(f'"tickets":[{tickets.open},{tickets.told},{tickets.missing},{tickets.late}]}}')
+        return ",".join(parts)
 
     @classmethod
-    def from_json(cls, text: str, stage: Stage) -> Standing:
-        """Read what `to_json` wrote; the same standing comes back, at its stage."""
+    def from_json(cls, text: str, stage: Stage, queue: Queue) -> Standing:
+        """Read what `to_json` wrote; the same standing comes back, at its stage, with this queue."""
         content: Mapping[str, Any] = json.loads(text)
-        again = [(int(position), int(attempt)) for position, attempt in content["again"]]
-        sums = [exact_sum(total) for total in content["sums"]]
-        return cls(stage, content["status"], content["issued"], again, list(content["counts"]), sums)
+        queue.first, queue.next = content["queue"]
+        arms = len(content["counts"])
+        return cls(
+            stage=stage,
+            status=content["status"],
+            issued=content["issued"],
+            queue=queue,
+            counts=content["counts"],
+            exact=[ExactSum.read(total) for total in content["sums"]],
+            squares=content.get("squares", [0.0] * arms),
+            others=content.get("others", [0] * arms),
+            tickets=TicketCount(*content["tickets"]),
+            told=sum(content["counts"]),
+        )

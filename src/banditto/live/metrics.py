@@ -12,8 +12,8 @@ from typing import Any
 
 from banditto.core.errors import BandittoError, InvalidArgument, LogError
 from banditto.live.checked_words import checked_name
-from banditto.live.fold import Ticket
 from banditto.live.registration import plain
+from banditto.live.tickets import Ticket
 
 MOST_METRICS = 50  # names in an experiment: each is a column of its exports
 LARGEST_METRIC = 1e100  # so that no sum of squares can overflow, which PostgreSQL refuses to work out

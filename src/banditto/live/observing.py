@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
@@ -14,15 +13,18 @@ from banditto.chance.coins import Coins
 from banditto.core.errors import LogError
 from banditto.engine.choosing import chosen_by
 from banditto.engine.observations import Flow, Observations, SeenBatch, SeenMetric
-from banditto.live.event_log import Event, FoldedLog, Row, folded
-from banditto.live.fold import Standing, Ticket, exact_sum
+from banditto.live.event_log import Event, Row
+from banditto.live.exact_sums import exact_sum
+from banditto.live.fold import Standing, shares_of
+from banditto.live.folded_log import FoldedLog, folded
 from banditto.live.metrics import MetricSum
 from banditto.live.promises import contradictions
 from banditto.live.registration import Registration
+from banditto.live.ticket_book import LATE, MISSING, OPEN, STATES
 from banditto.problems.catalogue import rewards_of
 
 if TYPE_CHECKING:  # what is in memory needs no database
-    from banditto.live.sql import Reading
+    from banditto.live.reading import Reading
 
 
 class ArmSums(NamedTuple):
@@ -34,21 +36,7 @@ class ArmSums(NamedTuple):
     squares: float
     others: int
 
-    def plus(self, reward: float, registration: Registration, sign: int = 1) -> ArmSums:
-        """Add a reward, or with the sign -1 take one away."""
-        ends = registration.rewards
-        others = self.others + sign * (reward not in (ends.low, ends.high))
-        span = _span(registration)
-        return ArmSums(self.squares + (0.0 if span is None else sign * ((reward - ends.low) / span) ** 2), others)
 
-
-def _span(registration: Registration) -> float | None:
-    """How wide the range is that the policy sees shares of; None if it sees none, or no float is as large."""
-    span = registration.rewards.high - registration.rewards.low
-    return span if registration.scales and math.isfinite(span) else None
-
-
-NO_SUMS = ArmSums(0.0, 0)
 Squares = Mapping[tuple[int, int], ArmSums]  # by batch and arm; a batch that was told as totals has none
 
 
@@ -122,75 +110,72 @@ def _whole(low: float, high: float, text: str, count: int) -> bool:
     return (exact_sum(text) - count * Fraction(low)) % (Fraction(high) - Fraction(low)) == 0
 
 
-class LogSums:
-    """Adds up what an analysis needs, event by event, while a log is folded."""
+def told_squares(decisions: Iterable[Mapping[str, Any]]) -> dict[tuple[int, int], ArmSums]:
+    """Find the squares that decisions have; those of version 1, and of totals, have none."""
+    return {
+        (content["batch"], arm): ArmSums(*both)
+        for content in decisions
+        for arm, both in enumerate(zip(content.get("squares", ()), content.get("others", ()), strict=True))
+    }
 
-    def __init__(self) -> None:
-        self._fold: FoldedLog | None = None
-        self._decisions: list[dict[str, Any]] = []
-        self._squares: dict[tuple[int, int], ArmSums] = {}
-        self._first: dict[int, list[int]] = {}  # slots handed out by batch and arm, each once
-        self._handed: list[int] = []
-        self._lost: list[int] = []
-        self._metrics: dict[tuple[str, int, int], MetricSum] = {}
 
-    def add(self, event: Event, fold: FoldedLog) -> None:
-        """Add an event that follows, with the fold after it."""
-        content, arms = event.content, len(fold.registration.arm_names)
-        if self._fold is None:
-            self._fold, self._handed, self._lost = fold, [0] * arms, [0] * arms
-        if event.kind == "ask":
-            first = self._first.setdefault(content["batch"], [0] * arms)
-            for _, attempt, arm in content["slots"]:
-                first[arm] += attempt == 0
-        elif event.kind == "tell":
-            for batch, position, attempt, reward in content["rewards"]:
-                arm = fold.arm_of(Ticket(batch, position, attempt))
-                self._reward(batch, arm, reward, 1)
-                self._handed[arm] += 1
-            for name, lines in content.get("metrics", {}).items():
-                for batch, position, attempt, value in lines:
-                    self._metric(name, batch, fold.arm_of(Ticket(batch, position, attempt)), value)
-        elif event.kind == "missing":
-            arm = fold.arm_of(Ticket(*content["ticket"]))
-            self._lost[arm] += 1
-            self._handed[arm] += 1
-        elif event.kind == "correct":
-            ticket = Ticket(*content["ticket"])
-            self._reward(ticket.batch, fold.arm_of(ticket), content["before"], -1)
-            self._reward(ticket.batch, fold.arm_of(ticket), content["after"], 1)
-        elif event.kind == "decide":
-            self._decisions.append(content)
+def observed(fold: FoldedLog) -> Observations:
+    """Put together what was seen in a log that was folded."""
+    arms, book = len(fold.registration.arm_names), fold.book
+    squares = told_squares(fold.decided)
+    if fold.registration.first_version:
+        squares = {place: sums for batch in book.batches for place, sums in _added_up(fold, batch)}
+    metrics = [
+        line for name in sorted(book.metric_names) for batch in book.batches for line in _sums(fold, batch, name)
+    ]
+    return observations_of(fold.registration, fold.decided, fold.standing, squares, _flow(fold, arms), metrics)
 
-    def _metric(self, name: str, batch: int, arm: int, value: float) -> None:
-        before = self._metrics.get((name, batch, arm))
-        one = MetricSum(
-            name=name, batch=batch, arm=arm, count=1, total=value, squares=value**2, smallest=value, largest=value
+
+def _added_up(fold: FoldedLog, batch: int) -> Iterable[tuple[tuple[int, int], ArmSums]]:
+    """Add up the squares of a batch's rewards, by arm."""
+    shares = shares_of(fold.registration)
+    squares: dict[int, float] = {}
+    others: dict[int, int] = {}
+    for arm, reward in fold.book.told(batch):
+        squares[arm] = squares.get(arm, 0.0) + shares.square(reward)
+        others[arm] = others.get(arm, 0) + shares.inside(reward)
+    return [((batch, arm), ArmSums(squares[arm], others[arm])) for arm in squares]
+
+
+def _sums(fold: FoldedLog, batch: int, name: str) -> Iterable[MetricSum]:
+    """Add up a metric's values in a batch, by arm."""
+    values: dict[int, list[float]] = {}
+    for arm, value in fold.book.values(batch, name):
+        values.setdefault(arm, []).append(value)
+    return [
+        MetricSum(
+            name=name,
+            batch=batch,
+            arm=arm,
+            count=len(mine),
+            total=sum(mine),
+            squares=sum(value * value for value in mine),
+            smallest=min(mine),
+            largest=max(mine),
         )
-        self._metrics[name, batch, arm] = one if before is None else before.plus(one)
+        for arm, mine in sorted(values.items())
+    ]
 
-    def _reward(self, batch: int, arm: int, reward: float, sign: int) -> None:
-        assert self._fold is not None
-        before = self._squares.get((batch, arm), NO_SUMS)
-        self._squares[batch, arm] = before.plus(reward, self._fold.registration, sign)
 
-    def observations(self) -> Observations | None:
-        """Return what was seen up to the last event; None if there was none."""
-        if self._fold is None:
-            return None
-        flow = None
-        if self._first:
-            told = [content for content in self._decisions if content["batch"] in self._first]
-            planned = [content["counts"] for content in told]
-            assigned = [self._first[content["batch"]] for content in told]
-            flow = Flow(
-                planned=_added(planned, self._handed),
-                assigned=_added(assigned, self._handed),
-                handed=tuple(self._handed),
-                lost=tuple(self._lost),
-            )
-        known = self._fold.registration, self._decisions, self._fold.standing
-        return observations_of(*known, self._squares, flow, self._metrics.values())
+def _flow(fold: FoldedLog, arms: int) -> Flow | None:
+    """Count how tickets went; None if there were none."""
+    book = fold.book
+    if not len(book):
+        return None
+    by_tickets = [content for content in fold.decided if content["batch"] in book.batches]
+    all_of = sum((book.counts(batch, arms) for batch in book.batches), np.zeros((len(STATES), arms), dtype=np.int64))
+    assigned = [book.counts(content["batch"], arms, first=True).sum(axis=0).tolist() for content in by_tickets]
+    return Flow(
+        planned=_added([content["counts"] for content in by_tickets], range(arms)),
+        assigned=_added(assigned, range(arms)),
+        handed=tuple((all_of.sum(axis=0) - all_of[OPEN]).tolist()),  # of those that are open nobody knows yet
+        lost=tuple((all_of[MISSING] + all_of[LATE]).tolist()),
+    )
 
 
 def _added(rows: Sequence[Sequence[int]], arms: Sequence[object]) -> tuple[int, ...]:
@@ -198,28 +183,30 @@ def _added(rows: Sequence[Sequence[int]], arms: Sequence[object]) -> tuple[int, 
     return tuple(sum(row[arm] for row in rows) for arm in range(len(arms)))
 
 
-def observed_before(events: Iterable[Event], row: Row) -> Observations | None:
-    """Return what was seen in the events before a bad one; None if there are none."""
-    sums = LogSums()
+def observed_before(events: Iterable[Event], row: Row) -> FoldedLog | None:
+    """Fold the events before a bad one; None comes back if there are none."""
+    found: FoldedLog | None = None
     with suppress(LogError):  # they end before the row says
-        for event, fold in folded(events, row):
-            sums.add(event, fold)
-    return sums.observations()
+        for _, fold in folded(events, row):
+            found = fold
+    return found
 
 
 def observe(view: Reading, registration: Registration, row: Row, standing: Standing) -> Observations:
     """Look up what an experiment has seen, inside a transaction; the store adds up, so that no log is read."""
     decisions = [event.content for event in view.decisions(row["id"])]
-    squares = looked_up_squares(view, registration, row)
+    squares = squares_of(view, registration, row, decisions)
     flow = _looked_up_flow(view, row, decisions, squares, len(registration.arm_names))
     return observations_of(registration, decisions, standing, squares, flow, view.metric_sums(row["id"]))
 
 
-def looked_up_squares(view: Reading, registration: Registration, row: Row) -> Squares:
-    """Let the store add up the squares of an experiment's rewards."""
-    ends = registration.rewards
-    low, high = (ends.low, ends.high) if ends.bounded else (0.0, 0.0)
-    sums = view.told_sums(row["id"], low, high, _span(registration))
+def squares_of(view: Reading, registration: Registration, row: Row, decisions: Iterable[Mapping[str, Any]]) -> Squares:
+    """Find the squares of an experiment's rewards: decisions have them, and for version 1 the store adds up."""
+    if not registration.first_version:
+        return told_squares(decisions)
+    shares, bounded = shares_of(registration), registration.rewards.bounded
+    low, high = (shares.low, shares.high) if bounded else (0.0, 0.0)
+    sums = view.told_sums(row["id"], low, high, shares.span)
     return {(line.batch, line.arm): ArmSums(line.squares, line.others) for line in sums}
 
 

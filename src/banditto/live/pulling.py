@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from banditto.chance.pull_streams import pull_generator
 from banditto.core.errors import InvalidArgument, shown
 from banditto.core.horizons import FEWEST_ARMS
-from banditto.live.fold import Ticket
+from banditto.live.tickets import Ticket
 
 Arm = Callable[..., object] | Iterable[object]  # what a caller may give for an arm
 _ALLOWED = "a callable that returns one reward, or an iterable of rewards"

@@ -17,9 +17,9 @@ from banditto.core.errors import ConflictError, InvalidArgument, LogError
 from banditto.core.json_types import Digest, Keywords, Natural
 from banditto.engine.blocks import Progress
 from banditto.live.checked_words import checked_name
-from banditto.live.event_log import Decision, FoldedLog, folded
+from banditto.live.folded_log import Decision, FoldedLog, folded
+from banditto.live.reading import Reading
 from banditto.live.registration import Registration
-from banditto.live.sql import Reading
 from banditto.live.store import Store, shown_url
 from banditto.policies.policy import Level, LevelContent, own_level
 

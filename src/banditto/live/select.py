@@ -22,11 +22,12 @@ from banditto.core.horizons import LONGEST_HORIZON
 from banditto.engine.blocks import Progress
 from banditto.engine.pool import Pace
 from banditto.live.desks import Desk, Known, desk_for
-from banditto.live.fold import Slot, Ticket
 from banditto.live.promises import contradictions
+from banditto.live.pull_numbers import PullNumbers
 from banditto.live.pulling import Arm, Called, Items, Pull, Returned, Source, described, play, played, sources_of
 from banditto.live.registration import Registration, plain, registered
 from banditto.live.selection import Estimate, Selection
+from banditto.live.tickets import Slot, Ticket
 from banditto.live.winners import found_by
 from banditto.policies.early_cut.early_cut import EarlyCut
 from banditto.policies.shared.replicable import without_warnings
@@ -117,7 +118,10 @@ def select(
     )
     registration = registered(policy.protocol(seed=seed), names)
     with desk_for(registration, store) as desk, _callers(sources, workers, executor) as callers:
-        race = _Race(desk=desk, sources=sources, policy=policy, registration=registration, callers=callers)
+        numbers = PullNumbers(desk.registration, policy)
+        race = _Race(
+            desk=desk, sources=sources, policy=policy, registration=registration, numbers=numbers, callers=callers
+        )
         race.retries, race.progress = retries, progress
         if any("winner" in decision for decision in desk.known().decisions[-1:]):
             logger.warning("the store has this selection already, to its end: nothing is called")
@@ -237,6 +241,7 @@ class _Race:
     sources: Sequence[Source | Items]
     policy: EarlyCut
     registration: Registration
+    numbers: PullNumbers
     callers: _Callers
     retries: int = 0
     progress: Progress | None = None
@@ -296,11 +301,7 @@ class _Race:
         return min(_MOST_ASKED, 4 * self.callers.queued * self.pace.group(_TASK_SECONDS, _MOST_TOGETHER) + 12)
 
     def _take(self, slots: Sequence[Slot]) -> None:
-        looks, arms = self.policy.schedule.looks, self.policy.arms
-        for ticket, arm in slots:
-            before = looks[ticket.batch - 2].pulls if ticket.batch > 1 else 0
-            # a batch pulls all arms equally often, so that each block of its order has every arm once
-            self.ready.append(Pull(ticket, arm, before + ticket.position // arms))
+        self.ready.extend(Pull(ticket, arm, self.numbers.of(ticket)) for ticket, arm in slots)
 
     def _send(self) -> None:
         """Send calls as long as some may wait; rewards of iterables are read here and now."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import asdict
 
 from banditto.engine.observations import Observations
 from banditto.live.analyse import analysed_if_possible
@@ -14,11 +14,10 @@ from banditto.live.registration import Registration
 from banditto.policies.policy import own_level
 
 
-def status_of(
-    registration: Registration, row: Row, standing: Standing, tickets: Mapping[str, int], seen: Observations
-) -> ExperimentStatus:
-    """Say where an experiment stands: its row, its fold, its tickets by state, and what its complete batches showed."""
+def status_of(registration: Registration, row: Row, standing: Standing, seen: Observations) -> ExperimentStatus:
+    """Say where an experiment stands: its row, its fold, and what its complete batches showed."""
     names, stage = registration.arm_names, standing.stage
+    found = analysed_if_possible(seen)
     planned = [(names[arm], arm, pulls) for arm, pulls in enumerate(stage.pulls) if pulls]
     return ExperimentStatus(
         name=row["name"],
@@ -32,13 +31,15 @@ def status_of(
         plan={name: pulls for name, _, pulls in planned},
         told={name: standing.counts[arm] for name, arm, _ in planned},
         issued=standing.issued,
-        tickets={state: tickets.get(state, 0) for state in ("open", "told", "missing", "late")},
+        tickets=asdict(standing.tickets),
         registered=row["created"],
         warnings=_warnings(registration, standing, seen),
         level=own_level(seen.policy),
         winner=None if seen.winner is None else names[seen.winner],
         decided_by=seen.decided_by,
-        analysis=analysed_if_possible(seen),
+        headline=None if found is None else found.headline,
+        estimates=() if found is None else found.arms,
+        analysis=found,
     )
 
 

@@ -7,56 +7,70 @@ went wrong is told by codes, SQLSTATE and SQLite's own: the words come in the se
 from __future__ import annotations
 
 import os
-import re
 import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 from weakref import WeakSet
 
 import sqlalchemy as sql
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
-from banditto.core.errors import InvalidArgument, NoStore, StoreError
-from banditto.live.sql import Reading, Writing
-from banditto.live.tables import SCHEMA, SCHEMA_VERSION, make_tables, upgrade, version_of
+from banditto.core.errors import BandittoError, NoStore, StoreError
+from banditto.live.connections import begin_step, end_step, file_holders, undo_step
+from banditto.live.connections import engine_of as engine_of
+from banditto.live.connections import shown_url as shown_url
+from banditto.live.durability import warn_of_weak_settings
+from banditto.live.patience import Patience
+from banditto.live.reading import Reading
+from banditto.live.step_reports import StepNotes
+from banditto.live.store_settings import StoreSettings
+from banditto.live.tables import SCHEMA_VERSION, make_tables, upgrade, version_of
+from banditto.live.writing import Writing
 
 T = TypeVar("T")
-ALLOWED = "sqlite:///FILE or postgresql://USER@HOST/DATABASE"
+Kind = Literal["step", "look", "tables"]
 NO_TABLES = "a store of experiments; this one has no tables of them"
-BUSY_SECONDS = 30.0  # how long a step waits for other writers, or for a server that is starting again
-FIRST_SECONDS = 5.0  # the same for a server that was never reached: more likely a wrong address than one that starts
+FIRST_SECONDS = 5.0  # how long we wait for a server that was never reached: more likely a wrong address than a slow one
+_CONNECTING = 15.0  # seconds that an attempt to connect takes at most
+_LOSSES = 5  # so often a look begins again after it had got answers: it may be what breaks the connection
 # Codes of what may work a moment later; those of class 08 are about connections that broke.
 _PASSING_STATES = {
     *("40001", "40P01"),  # transactions that met: serialization failure, deadlock
     "53300",  # too many connections
     *("57P01", "57P02", "57P03"),  # the server shuts down, crashed, or does not take connections yet
+    "25P03",  # this process was silent for too long: it computed, or was stopped
 }
+_WAITING_STATES = {"55P03", "57014"}  # the server's own limits for locks and statements
 _PASSING_SQLITE = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+# Of a look, which writes nothing: the writer has just taken the log away, or begun it anew.
+_MOVING_SQLITE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PROTOCOL}
 # Codes of those who may read and not write: no privilege, and a transaction or a server that is only read.
 _READING_STATES = {"42501", "25006"}
 _STORES: WeakSet[Store] = WeakSet()
-_INHERITED: list[sql.Engine] = []  # of the process that this one was forked from
+_INHERITED: list[object] = []  # of the process that this one was forked from
 
 
 class Store(AbstractContextManager["Store"]):
     """Opens a database of experiments, and runs transactions there."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, settings: StoreSettings | None = None) -> None:
         self.url = url
-        self._engine = engine_of(url)
+        self._settings = settings or StoreSettings.of_environment()
+        self._engine = engine_of(url, self._settings)
         self._sqlite = self._engine.dialect.name == "sqlite"
         self._ready = False
         self._process = os.getpid()
+        self._free: list[sql.Connection] = []  # to files, which steps take and put back
         _STORES.add(self)
 
     def close(self) -> None:
         """Give all connections of this process back."""
         if self._process == os.getpid():
-            self._engine.dispose()
+            self.let_go()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -67,12 +81,13 @@ class Store(AbstractContextManager["Store"]):
         """Say whether there is a file; a server is asked later."""
         return not self._sqlite or Path(str(self._engine.url.database)).exists()
 
-    def write(self, step: Callable[[Writing], T]) -> T:
+    def write(self, step: Callable[[Writing], T], noted: StepNotes | None = None) -> T:
         """Run a step in a transaction of its own, and again if the connection was lost; its answer comes back.
 
-        A step that was committed just before may run twice: steps look first whether they were done.
+        A step that was committed just before may run twice: steps look first whether they were done. How long it
+        waited is noted.
         """
-        return self._run(lambda connection: step(Writing(connection)), True, banditto_writes=True)
+        return self._run(lambda connection: step(Writing(connection)), "step", noted)
 
     def read(self, look: Callable[[Reading], T]) -> T:
         """Look at one consistent state, from the beginning again if the connection was lost; give what was seen."""
@@ -80,51 +95,113 @@ class Store(AbstractContextManager["Store"]):
             raise NoStore("store", shown_url(self.url), "a file that exists")
         if self._sqlite and not Path(str(self._engine.url.database)).stat().st_size:  # SQLite would begin to fill it
             raise NoStore("store", shown_url(self.url), NO_TABLES)
-        options = {} if self._sqlite else {"isolation_level": "REPEATABLE READ"}
-        return self._run(lambda connection: look(Reading(connection)), False, **options)
+        return self._run(lambda connection: look(Reading(connection)), "look")
 
-    def _run(self, act: Callable[[sql.Connection], T], makes: bool, **options: Any) -> T:
+    def _run(self, act: Callable[[sql.Connection], T], kind: Kind, noted: StepNotes | None = None) -> T:
         """Act in a transaction; as long as what goes wrong may pass, try again."""
-        begun, refusals = time.monotonic(), 0
+        patience = Patience(self._settings.deadline, self._settings.idle, renews=kind == "look")
+        refusals = 0
         while True:
             self._own()
+            patience.begin()
             try:
                 if not self._ready:
-                    self._prepare(makes)
-                with self._engine.connect() as plain:
-                    connection = plain.execution_options(**options)
-                    with connection.begin():
-                        return act(connection)
+                    self._prepare(kind == "step", patience)
+                return self._inside(kind, patience, act)
             except SQLAlchemyError as error:
-                refusals += self._endured(error, begun, refusals)
+                refusals += self._endured(error, patience, refusals, kind)
+            finally:
+                if noted is not None:
+                    noted.waited = patience.waited
 
-    def _endured(self, error: SQLAlchemyError, begun: float, refusals: int) -> bool:
+    def _step(self, patience: Patience, act: Callable[[sql.Connection], T]) -> T:
+        """Take a step in a file. SQLAlchemy's own way to a transaction costs as much as all of its statements."""
+        try:
+            connection = self._free.pop()
+        except IndexError:
+            with patience.counting(_CONNECTING):
+                connection = self._engine.connect()
+        try:
+            with patience.counting(patience.left):
+                begin_step(connection, patience)
+            answer = act(connection)
+            end_step(connection)
+        except BandittoError:  # the step's own answer
+            undo_step(connection)
+            self._free.append(connection)
+            raise
+        except BaseException:  # Ctrl-C may have come anywhere
+            connection.invalidate()
+            connection.close()
+            raise
+        self._free.append(connection)
+        return answer
+
+    def _inside(self, kind: Kind, patience: Patience, act: Callable[[sql.Connection], T]) -> T:
+        """Act inside a transaction of a kind, in which nobody waits for longer than there is patience.
+
+        This is no context manager of our own: Ctrl-C between its lines would leave the transaction open.
+        """
+        if self._sqlite and kind == "step":
+            return self._step(patience, act)
+        with patience.counting(_CONNECTING):
+            plain = self._engine.connect()
+        options = {"banditto_kind": kind, "banditto_patience": patience, "banditto_writes": kind != "look"}
+        with plain:
+            connection = plain.execution_options(**options)
+            # PostgreSQL's connections count themselves, SQLite's wait for the lock
+            with patience.counting(patience.left if self._sqlite else 0.0):
+                transaction = connection.begin()
+            with transaction:
+                return act(connection)
+
+    def _endured(self, error: SQLAlchemyError, patience: Patience, refusals: int, kind: Kind) -> bool:
         """Wait before another attempt, or raise if there is no hope; whether a server refused us comes back."""
-        late = time.monotonic() > begun + (BUSY_SECONDS if self._ready else FIRST_SECONDS)
+        patience.lose(idled=_state(error) == "25P03")
+        late = patience.late or (not self._ready and patience.waited > FIRST_SECONDS) or patience.lost > _LOSSES
         outlook = "final" if late else outlook_of(error, self._engine)
+        if not late and kind == "look" and self._sqlite and _code(error) & 0xFF in _MOVING_SQLITE:
+            outlook = "passing"
         refused = outlook == "refused"
         # who was let in before may find the server full; who never was tries twice, as it may just have started
         if outlook == "final" or (refused and refusals and not self._ready):
-            raise StoreError(failure(error)) from None
-        self._engine.dispose()
+            raise StoreError(self._failure(error, patience)) from None
+        self.let_go()
         if self._ready or not refused:
             time.sleep(0.1)
+            patience.count(0.1)
         return refused
+
+    def _failure(self, error: SQLAlchemyError, patience: Patience) -> str:
+        """Say in one line what went wrong and, if that was a wait, for whom."""
+        if self._sqlite:
+            held = _code(error) & 0xFF in _PASSING_SQLITE and file_holders(Path(str(self._engine.url.database)))
+            return f"{failure(error)}; {held}" if held else failure(error)
+        if patience.told and (patience.late or _state(error) in _WAITING_STATES):
+            return f"the store failed: no answer in {patience.waited:.0f} s; {patience.told}"
+        return failure(error)
 
     def let_go(self) -> None:
         """Close connections that are not in use."""
+        while self._free:
+            self._free.pop().close()
         self._engine.dispose()
 
     def _own(self) -> None:
         """Open connections anew in a process that was forked: two processes must not share one."""
         if self._process != os.getpid():
-            _INHERITED.append(self._engine)  # to close what another thread was using would close it over there
-            self._engine, self._process = engine_of(self.url), os.getpid()
+            _INHERITED.append((self._engine, self._free))  # to close what another thread was using closes it there
+            self._engine, self._free, self._process = engine_of(self.url, self._settings), [], os.getpid()
 
-    def _prepare(self, makes: bool) -> None:
+    def _prepare(self, makes: bool, patience: Patience) -> None:
         """Make the tables if there are none; upgrade those of an older version, refuse those of a newer one."""
-        with self._engine.connect() as looking, looking.begin():  # who only looks does not wait for a writer
-            version = version_of(looking)
+
+        def look(connection: sql.Connection) -> int | None:
+            if makes:
+                warn_of_weak_settings(connection)
+            return version_of(connection)
+
+        version = self._inside("look", patience, look)  # who only looks does not wait for a writer
         if version is None and not makes:  # it may be another program's database: who only looks leaves it alone
             raise NoStore("store", shown_url(self.url), NO_TABLES)
         self._refuse_newer(version)
@@ -132,26 +209,23 @@ class Store(AbstractContextManager["Store"]):
         if self._ready:
             return
         try:
-            self._bring_up_to_date()
+            self._inside("tables", patience, self._bring_up_to_date)
         except DBAPIError as error:
             if makes or not _may_not_write(error):
                 raise
             return  # an auditor's copy of an older version is read as it is
         self._ready = True
 
-    def _bring_up_to_date(self) -> None:
+    def _bring_up_to_date(self, connection: sql.Connection) -> None:
         """Make or upgrade the tables, as the one who does."""
-        with self._engine.connect() as plain:
-            connection = plain.execution_options(banditto_writes=True)
-            with connection.begin():
-                if not self._sqlite:  # two processes may come at once
-                    connection.execute(sql.text("SELECT pg_advisory_xact_lock(7061726974)"))
-                version = version_of(connection)
-                self._refuse_newer(version)
-                if version is None:
-                    make_tables(connection)
-                elif version < SCHEMA_VERSION:
-                    upgrade(connection, version)
+        if not self._sqlite:  # two processes may come at once
+            connection.execute(sql.text("SELECT pg_advisory_xact_lock(7061726974)"))
+        version = version_of(connection)
+        self._refuse_newer(version)
+        if version is None:
+            make_tables(connection)
+        elif version < SCHEMA_VERSION:
+            upgrade(connection, version)
 
     def _refuse_newer(self, version: int | None) -> None:
         if version is not None and version > SCHEMA_VERSION:
@@ -184,9 +258,8 @@ def outlook_of(error: SQLAlchemyError, engine: sql.Engine) -> str:
     if error.connection_invalidated:
         return "passing"
     if engine.dialect.name == "sqlite":
-        code = getattr(error.orig, "sqlite_errorcode", sqlite3.SQLITE_OK)
-        return "passing" if code & 0xFF in _PASSING_SQLITE else "final"  # the rest says more precisely why
-    state = getattr(error.orig, "sqlstate", None)
+        return "passing" if _code(error) & 0xFF in _PASSING_SQLITE else "final"  # the rest says more precisely why
+    state = _state(error)
     if state is not None:
         return "passing" if state in _PASSING_STATES or state.startswith("08") else "final"
     return _reached(engine) if isinstance(error, OperationalError) else "final"
@@ -194,8 +267,19 @@ def outlook_of(error: SQLAlchemyError, engine: sql.Engine) -> str:
 
 def _may_not_write(error: DBAPIError) -> bool:
     """Say by its code whether an error means that we may read and not write."""
-    code = getattr(error.orig, "sqlite_errorcode", sqlite3.SQLITE_OK)
-    return code & 0xFF == sqlite3.SQLITE_READONLY or getattr(error.orig, "sqlstate", None) in _READING_STATES
+    return _code(error) & 0xFF == sqlite3.SQLITE_READONLY or _state(error) in _READING_STATES
+
+
+def _state(error: SQLAlchemyError) -> str | None:
+    """Look up the SQLSTATE of an error."""
+    found: str | None = getattr(getattr(error, "orig", None), "sqlstate", None)
+    return found
+
+
+def _code(error: SQLAlchemyError) -> int:
+    """Look up SQLite's code of an error; SQLITE_OK comes back if it has none."""
+    found: int = getattr(getattr(error, "orig", None), "sqlite_errorcode", sqlite3.SQLITE_OK)
+    return found
 
 
 def _reached(engine: sql.Engine) -> str:
@@ -218,84 +302,3 @@ def failure(error: SQLAlchemyError) -> str:
     """Say in one line what the driver said."""
     told = error.orig if isinstance(error, DBAPIError) else error
     return f"the store failed: {' '.join(str(told).split())[:200]}"
-
-
-# -- connections -------------------------------------------------------------------------------------------------------
-
-
-def engine_of(url: str) -> sql.Engine:
-    """Make what opens connections to a store; a URL that can be none is refused, and nothing is opened yet."""
-    if not isinstance(url, str) or not url.strip():
-        raise InvalidArgument("store", url, ALLOWED)
-    full = f"postgresql+psycopg://{url.split('://', 1)[1]}" if url.startswith(("postgresql://", "postgres://")) else url
-    try:
-        parsed = sql.make_url(full)
-    except (SQLAlchemyError, ValueError):  # the second for a port that is no number
-        raise InvalidArgument("store", shown_url(url), ALLOWED) from None
-    if "@" in (parsed.host or ""):  # the rest of a password, which the driver would print as a name of a host
-        raise InvalidArgument("store", shown_url(url), f"{ALLOWED}, with %40 for an @ in a password")
-    if parsed.drivername == "postgresql+psycopg":
-        # whatever a database's default is: a writer that waited for another one must see what that one wrote
-        engine = sql.create_engine(parsed, pool_pre_ping=False, isolation_level="READ COMMITTED")
-        sql.event.listen(engine, "connect", _set_up_postgresql)
-        return engine
-    if parsed.drivername != "sqlite" or parsed.database in (None, "", ":memory:"):
-        raise InvalidArgument("store", shown_url(url), ALLOWED)
-    if parsed.query:  # such as mode=ro, which the driver would leave aside with a warning
-        raise InvalidArgument("store", f"{shown_url(url)} with options", "sqlite:///FILE, which has none")
-    path = Path(str(parsed.database))
-    if not path.parent.is_dir() or path.is_dir():
-        raise InvalidArgument("store", shown_url(url), "a file in a folder that exists")
-    if path.exists() and not (writable(path) and writable(path.parent)):  # an auditor's copy
-        engine = sql.create_engine(parsed, creator=lambda: _only_read(path))
-    else:
-        engine = sql.create_engine(parsed, connect_args={"timeout": BUSY_SECONDS, "isolation_level": None})
-    sql.event.listen(engine, "connect", _set_up_sqlite)
-    sql.event.listen(engine, "begin", _begin_sqlite)
-    return engine
-
-
-def writable(path: Path) -> bool:
-    """Say whether this user may write there."""
-    return os.access(path, os.W_OK)
-
-
-def _only_read(path: Path) -> sqlite3.Connection:
-    """Connect to a file that is only read: SQLite would write beside it, unless told that nobody else can write."""
-    log = path.with_name(f"{path.name}-wal")
-    mode = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"  # the second would not read the log
-    address = f"{path.resolve().as_uri()}?{mode}"
-    return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
-
-
-def _set_up_postgresql(connection: Any, record: object) -> None:
-    """Make commits wait for the disk, whatever the server's default is; one that waits for more still does."""
-    setting = "'synchronous_commit'"
-    connection.execute(f"SELECT set_config({setting}, 'on', false) WHERE current_setting({setting}) = 'off'")
-    connection.commit()
-
-
-def _set_up_sqlite(connection: Any, record: object) -> None:
-    """Let what is committed stay, even if the power goes, and readers not wait for a writer."""
-    # a damaged byte must not keep `verify` from reading the row and saying so
-    connection.text_factory = lambda content: content.decode("utf-8", "surrogateescape")
-    cursor = connection.cursor()
-    names = {row[0] for row in cursor.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if not names or SCHEMA.name in names:  # how another program's database is written is not for us to change
-        cursor.execute("PRAGMA journal_mode=WAL")
-    cursor.execute("PRAGMA synchronous=FULL")
-    cursor.execute("PRAGMA foreign_keys=ON")
-    cursor.close()
-
-
-def _begin_sqlite(connection: sql.Connection) -> None:
-    """Begin with the lock: Python's driver would begin without it, and two writers could then not both go on."""
-    writes = connection.get_execution_options().get("banditto_writes")
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-
-
-def shown_url(url: str) -> str:
-    """Write a URL without its password and without its options, among which there may be one."""
-    if "://" not in str(url):  # nobody knows what is what
-        return re.sub(r"^.*@", "***@", str(url), flags=re.DOTALL).partition("?")[0]
-    return re.sub(r"://([^:@/]*):.*@", r"://\1:***@", str(url)).partition("?")[0]

@@ -2,16 +2,21 @@
 
 Version 1 of the tables was the draft's. Version 2 finds decisions by an index: without it, a process that comes to a
 long log reads all of it. Version 3 has a table of metrics; who only looks at an earlier one does without it: its log
-has none.
+has none. Version 4 keeps slots that wait to be handed out again in a table, not in the experiment's row, which every
+step writes; counts tickets there, so that nobody scans them; has a key for hashes of units; and
+refuses to change what was logged. It has a table of tokens, too, for the service.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 
 import sqlalchemy as sql
 
-SCHEMA_VERSION = 3
+from banditto.live.append_only import make_append_only
+
+SCHEMA_VERSION = 4
 
 metadata = sql.MetaData()
 _BIG = sql.BigInteger().with_variant(sql.Integer(), "sqlite")
@@ -27,7 +32,7 @@ EXPERIMENTS = sql.Table(
     sql.Column("registration", sql.Text, nullable=False),
     sql.Column("digest", sql.Text, nullable=False),
     sql.Column("created", sql.Text, nullable=False),
-    sql.Column("software", sql.Text, nullable=False),  # of the last writer
+    sql.Column("software", sql.Text, nullable=False),  # versions that have written, in the order of their first event
     sql.Column("events", _BIG, nullable=False),
     sql.Column("head", sql.Text, nullable=False),  # the hash of the last event
     sql.Column("progress", sql.Text, nullable=False),  # the standing: what the events add up to
@@ -84,10 +89,43 @@ METRICS = sql.Table(
 )
 sql.Index("banditto_metric_name", METRICS.c.experiment, METRICS.c.name)
 
+# slots of the batch that is being played whose rewards will not come: they are handed out again, in this order
+QUEUE = sql.Table(
+    "banditto_queue",
+    metadata,
+    sql.Column("experiment", sql.ForeignKey("banditto_experiment.id"), primary_key=True),
+    sql.Column("place", _BIG, primary_key=True, autoincrement=False),
+    sql.Column("position", _BIG, nullable=False),
+    sql.Column("attempt", sql.Integer, nullable=False),
+)
+
+# what the ids of units are hashed with; it stands in no log and in no export
+UNIT_KEYS = sql.Table(
+    "banditto_unit_key",
+    metadata,
+    sql.Column("experiment", sql.ForeignKey("banditto_experiment.id"), primary_key=True),
+    sql.Column("key", sql.Text, nullable=False),
+)
+
+# who may come in by the service: a token's public half, and a hash of its secret one
+TOKENS = sql.Table(
+    "banditto_token",
+    metadata,
+    sql.Column("id", sql.Text, primary_key=True),
+    sql.Column("hash", sql.Text, nullable=False),  # sha256 of the secret, in hexadecimal
+    sql.Column("scopes", sql.Text, nullable=False),  # such as ask,tell
+    sql.Column("experiment", sql.Text),  # by its name, which need not exist yet; null: all of them
+    sql.Column("label", sql.Text, nullable=False),
+    sql.Column("created", sql.Text, nullable=False),
+    sql.Column("expires", sql.Text),  # null: never
+    sql.Column("revoked", sql.Text),  # when; null: it was not
+)
+
 
 def make_tables(connection: sql.Connection) -> None:
     """Make the tables of an empty store."""
     metadata.create_all(connection)
+    make_append_only(connection)
     connection.execute(SCHEMA.insert().values(version=SCHEMA_VERSION))
 
 
@@ -114,4 +152,51 @@ def _add_metrics(connection: sql.Connection) -> None:
     METRICS.create(connection, checkfirst=True)
 
 
-_UPGRADES: dict[int, Callable[[sql.Connection], None]] = {1: _index_decisions, 2: _add_metrics}
+def _number_queues(connection: sql.Connection) -> None:
+    """Move what waits into its table, count tickets, and list the versions of the software that have written."""
+    QUEUE.create(connection, checkfirst=True)
+    UNIT_KEYS.create(connection, checkfirst=True)
+    TOKENS.create(connection, checkfirst=True)
+    columns = (EXPERIMENTS.c.id, EXPERIMENTS.c.progress)
+    for experiment, progress in connection.execute(sql.select(*columns)).all():
+        text, waiting = renewed_progress(connection, experiment, progress)
+        first = json.loads(text)["queue"][0]
+        rows = [
+            {"experiment": experiment, "place": first + place, "position": position, "attempt": attempt}
+            for place, (position, attempt) in enumerate(waiting)
+        ]
+        if rows:
+            connection.execute(QUEUE.insert(), rows)
+        query = sql.select(EVENTS.c.body).where(EVENTS.c.experiment == experiment, EVENTS.c.kind == "software")
+        versions: list[Mapping[str, str]] = []
+        for body in connection.execute(query.order_by(EVENTS.c.number)).scalars():
+            version = json.loads(body)["versions"]
+            versions += [] if version in versions else [version]
+        values = {"progress": text, "software": json.dumps(versions) if versions else ""}
+        connection.execute(EXPERIMENTS.update().where(EXPERIMENTS.c.id == experiment).values(**values))
+
+
+def renewed_progress(connection: sql.Connection, experiment: int, text: str) -> tuple[str, list[tuple[int, int]]]:
+    """Write the progress of tables before version 4 as it is written today; slots that wait come back with it."""
+    content = json.loads(text)
+    waiting = [(int(position), int(attempt)) for position, attempt in content.pop("again")]
+    mine = TICKETS.c.experiment == experiment
+    query = sql.select(TICKETS.c.status, sql.func.count()).where(mine)
+    counts: dict[str, int] = {row[0]: row[1] for row in connection.execute(query.group_by(TICKETS.c.status))}
+    lost = (TICKETS.c.batch == content["batch"], TICKETS.c.status.in_(("missing", "late")))
+    given_up = connection.execute(sql.select(sql.func.count()).where(mine, *lost)).scalar_one()
+    ordered = {
+        **{key: content[key] for key in ("batch", "status", "issued")},
+        "queue": [given_up - len(waiting), given_up],
+        **{key: content[key] for key in ("counts", "sums")},
+        "tickets": [counts.get(state, 0) for state in ("open", "told", "missing", "late")],
+    }
+    return json.dumps(ordered, separators=(",", ":")), waiting
+
+
+def _make_fourth(connection: sql.Connection) -> None:
+    _number_queues(connection)
+    make_append_only(connection)
+
+
+_UPGRADES: dict[int, Callable[[sql.Connection], None]] = {1: _index_decisions, 2: _add_metrics, 3: _make_fourth}

@@ -4,19 +4,32 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
+from typing import Annotated
 
 from typing_extensions import TypedDict
 
 from banditto.core.errors import InvalidArgument, LogError, shown
-from banditto.core.json_types import Natural
+from banditto.core.json_types import Keywords, Natural, Positive
 from banditto.engine.blocks import Progress
-from banditto.live.event_log import Decision, Event, FoldedLog, Row, folded
-from banditto.live.fold import Ticket
-from banditto.live.sql import Reading
+from banditto.live.event_log import Row
+from banditto.live.fold import MemoryQueue
+from banditto.live.folded_log import ClockSteps, Decision, FoldedLog, folded
+from banditto.live.observing import observed_before
+from banditto.live.reading import Reading
 from banditto.live.store import Store
+from banditto.live.ticket_book import LATE, STATES, TOLD, microseconds
+from banditto.live.tickets import Ticket
 from banditto.policies.policy import Level, own_level
+
+
+class ClockContent(TypedDict):
+    """Steps backwards of a clock as plain data."""
+
+    number: Positive
+    largest: Annotated[float, Keywords(description="seconds")]
+    first: Positive
 
 
 class VerificationContent(TypedDict):
@@ -30,6 +43,9 @@ class VerificationContent(TypedDict):
     problem: str | None
     event: int | None
     decisions: Natural
+    clock_steps: Annotated[
+        ClockContent | None, Keywords(description="how often a clock ran backwards; null if it never did")
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +62,8 @@ class Verification:
         decisions: what was decided after each batch, as far as the log follows.
         winner: the arm that the policy has named, or committed to; None without one.
         level: "winner" if two runs have the winner in common, "sequence" if every pull.
+        clock_steps: how often a clock ran backwards between two events (`number`), by how many seconds at the most
+            (`largest`), and the `first` such event; None if it never did. That is no fault of the log.
     """
 
     name: str
@@ -57,6 +75,7 @@ class Verification:
     decisions: tuple[Decision, ...]
     winner: str | None = None
     level: Level = "sequence"
+    clock_steps: ClockSteps | None = None
 
     @property
     def holds(self) -> bool:
@@ -68,6 +87,7 @@ class Verification:
 
         The `winner` and the `level` stand in the log, too, and in what `status` says.
         """
+        steps = self.clock_steps
         return {
             "name": self.name,
             "digest": self.digest,
@@ -77,6 +97,9 @@ class Verification:
             "problem": self.problem,
             "event": self.event,
             "decisions": len(self.decisions),
+            "clock_steps": None
+            if steps is None
+            else {"number": steps.number, "largest": steps.largest, "first": steps.first},
         }
 
 
@@ -109,19 +132,21 @@ def verify(url: str, name: str, expect: str | None = None, *, progress: Progress
         if not re.fullmatch("[0-9a-f]{64}", expect):
             raise InvalidArgument("expect", given, "a head: 64 hexadecimal digits")
     with Store(url) as store:
-        return store.read(lambda view: verified(view, name, expect, progress))
+        return store.read(lambda view: verified(view, name, expect, progress)[0])
+
+
+def clock_sentence(steps: ClockSteps) -> str:
+    """Say in a sentence how often a clock ran backwards."""
+    times = "once" if steps.number == 1 else f"{steps.number:,} times"
+    return f"A clock ran backwards {times}, by {steps.largest:.6g} s at the most, first at event {steps.first:,}."
 
 
 def verified(
-    view: Reading,
-    name: str,
-    expect: str | None = None,
-    progress: Progress | None = None,
-    watch: Callable[[Event, FoldedLog], None] | None = None,
-) -> Verification:
+    view: Reading, name: str, expect: str | None = None, progress: Progress | None = None
+) -> tuple[Verification, FoldedLog | None]:
     """Check a log as `verify` does, inside a transaction, for those who go on to read what was verified.
 
-    `watch` is called with every event that follows, and the fold after it.
+    What was found comes back, and the fold of the events before the first bad one; None if there are none.
     """
     row = view.known(name)
     fold: FoldedLog | None = None
@@ -131,8 +156,6 @@ def verified(
     try:
         for event, after in folded(view.events(row["id"], progress=progress, of=row["events"]), row):
             fold = after
-            if watch is not None:
-                watch(event, fold)
             met = met or event.hash == expect
         if fold is not None:
             problem = _difference(view, row, fold)
@@ -140,7 +163,9 @@ def verified(
             problem = "the head of the receipt is not in the log: it was written anew, or is of another run"
     except LogError as error:
         problem, number = error.problem, error.number
-    return Verification(
+    if number is not None:  # the fold may have taken a part of the bad event
+        fold = observed_before(islice(view.events(row["id"]), number - 1), row)
+    found = Verification(
         name=row["name"],
         digest=row["digest"],
         events=row["events"],
@@ -150,34 +175,67 @@ def verified(
         decisions=() if fold is None else tuple(fold.decisions),
         winner=None if fold is None else fold.winner,
         level="sequence" if fold is None else own_level(fold.registration.policy()),
+        clock_steps=None if fold is None else fold.clock_steps,
     )
+    return found, fold
 
 
 def _difference(view: Reading, row: Row, fold: FoldedLog) -> str | None:
     """Compare the tables beside the log with the fold; the first difference comes back in words, None without one."""
-    if row["progress"] != fold.standing.to_json():
+    try:
+        return _other_table(view, row, fold)
+    except (TypeError, ValueError, LookupError, AttributeError):  # SQLite keeps text where a number belongs
+        return "a table beside the log has a row of another shape"
+
+
+def _other_table(view: Reading, row: Row, fold: FoldedLog) -> str | None:
+    """Compare one table after the other, as `_difference` does."""
+    text, _ = view.standing_of(row)
+    if text != fold.standing.to_json():
         return "the experiment's row has another progress than its log"
-    if row["software"] != (json.dumps(fold.versions) if fold.versions else ""):
+    if not _same_versions(row["software"], fold):
         return "the experiment's row has other versions of the software than its log"
-    if view.all_requests(row["id"]) != fold.requests:
+    queue = fold.standing.queue
+    assert isinstance(queue, MemoryQueue)
+    if view.waiting_slots(row) != list(enumerate(queue.places(), queue.first)):
+        return "the table of slots that wait to be handed out again has others than the log"
+    if not fold.same_requests(view.all_requests(row["id"])):
         return "the table of requests has others than the log"
-    seen = 0
-    for line in view.all_tickets(row["id"]):
+    return _other_ticket(view, row, fold) or _other_metric(view, row, fold)
+
+
+def _same_versions(text: str, fold: FoldedLog) -> bool:
+    """Whether an experiment's row has the log's versions of the software; one of before version 4 has the last."""
+    if not text or not fold.versions:
+        return not text and not fold.versions
+    content = json.loads(text)
+    return bool(content == (fold.versions if isinstance(content, list) else fold.last_versions))
+
+
+def _other_ticket(view: Reading, row: Row, fold: FoldedLog) -> str | None:
+    """Compare the table of tickets with the fold, as `_difference` does."""
+    seen, batches = 0, fold.book.batches
+    for batch, position, attempt, arm, status, reward, issued in view.all_tickets(row["id"]):
         seen += 1
-        ticket = Ticket(line["batch"], line["position"], line["attempt"])
-        if fold.tickets.get(ticket) != (line["status"], line["arm"], line["reward"], line["issued"]):
-            return f"the table of tickets has another {ticket.id} than the log"
-    if seen != len(fold.tickets):
-        return "the table of tickets lacks some that are in the log"
-    return _other_metric(view, row, fold)
+        pages = batches.get(batch)
+        state = None if pages is None else pages.state(position, attempt)
+        same = pages is not None and state is not None and status == STATES[state]
+        if same and pages is not None:
+            told = pages.reward(position, attempt) if state in (TOLD, LATE) else None
+            same = (arm, reward) == (pages.arm(position, attempt), told)
+            same = same and microseconds(issued) == pages.when(position, attempt)
+        if not same:
+            return f"the table of tickets has another {Ticket(batch, position, attempt).id} than the log"
+    return None if seen == len(fold.book) else "the table of tickets lacks some that are in the log"
 
 
 def _other_metric(view: Reading, row: Row, fold: FoldedLog) -> str | None:
     """Compare the table of metrics with the fold, as `_difference` does."""
-    seen = 0
-    for line in view.all_metrics(row["id"]):
+    seen, batches = 0, fold.book.batches
+    for batch, position, attempt, name, value in view.all_metrics(row["id"]):
         seen += 1
-        ticket, name = Ticket(line["batch"], line["position"], line["attempt"]), line["name"]
-        if fold.metrics.get((ticket, name)) != line["value"]:
+        pages = batches.get(batch)
+        if pages is None or pages.metric(position, attempt, name) != value:
+            ticket = Ticket(batch, position, attempt)
             return f"the table of metrics has another {shown(name)} of ticket {ticket.id} than the log"
-    return None if seen == len(fold.metrics) else "the table of metrics lacks some that are in the log"
+    return None if seen == fold.book.metrics() else "the table of metrics lacks some that are in the log"

@@ -158,6 +158,7 @@ class Calibration:
             ("worst found", f"{self.worst.differ:.4f} of pairs differ, interval {low:.4f} to {high:.4f}"),
             ("proved", f"only {self.policy.guarantee().total:.4g}"),
             ("regret", self._regret()),
+            ("seed", str(self.seed)),
             ("digest", self.protocol.digest),
         ]
 

@@ -40,7 +40,6 @@ there, in the file or as flags, which win.
 from __future__ import annotations
 
 import difflib
-import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -53,6 +52,7 @@ from banditto.chance.coins import LARGEST_SEED
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, open_unit, real
 from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
+from banditto.core.input_files import MIB, Unreadable, parsed_toml, read_text
 from banditto.numbers.intervals import MOST_PAIRS
 from banditto.policies import baselines
 from banditto.policies.policy import AnyPolicy
@@ -118,10 +118,12 @@ class StudyFile:
     def load(cls, path: str) -> StudyFile:
         """Read and check a file; names of other files in it are looked for beside it."""
         try:
-            content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InvalidArgument("study", path, f"a file that can be read ({error.strerror})") from None
-        except (ValueError, RecursionError) as error:
+            text = read_text(path, 16 * MIB)
+        except Unreadable as error:
+            raise InvalidArgument("study", path, f"a file that can be read ({error})") from None
+        try:
+            content = parsed_toml(text)
+        except ValueError as error:
             raise InvalidArgument("study", path, f"a TOML file ({error})") from None
         study = cls.of(content)
         name, _, file = (study.environment or "").partition(":")

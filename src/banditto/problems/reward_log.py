@@ -20,11 +20,14 @@ import numpy as np
 from typing_extensions import TypedDict
 
 from banditto.core.errors import InvalidArgument, MissingExtra, shown
-from banditto.core.exact import Real, real
+from banditto.core.exact import EXACT_INTEGERS, Real, is_rounded, real
 from banditto.core.horizons import FEWEST_ARMS, MOST_ARMS
+from banditto.core.input_files import GIB, NoText, Unreadable, opened, text_lines
 from banditto.core.json_types import Digest, Interval, Keywords, Positive
 
 PARQUET = ".parquet"
+LARGEST_FILE = 4 * GIB
+MOST_ROWS = 10**8  # some 4 GB of memory
 
 Row = tuple[Any, Any]
 
@@ -41,20 +44,19 @@ def rows_of(path: Path, arm_column: str, reward_column: str) -> Iterator[Row]:
 def _csv_rows(path: Path, arm_column: str, reward_column: str) -> Iterator[Row]:
     try:
         # spreadsheets begin their files with a mark of the encoding, which is no part of the first column's name
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = csv.reader(file, strict=True)
-            header = next(lines, [])
-            arm = _place(header, arm_column, "arm_column", path)
-            reward = _place(header, reward_column, "reward_column", path)
-            for number, line in enumerate((line for line in lines if line), start=1):
-                if len(line) != len(header):
-                    given = f"{len(line)} columns in row {number} of {path.name}"
-                    raise InvalidArgument("log", given, f"{len(header)} columns, as the header has")
-                yield line[arm], line[reward]
-    except OSError as error:
-        raise InvalidArgument("log", str(path), f"a file that can be read ({error.strerror})") from None
-    except (UnicodeDecodeError, csv.Error) as error:
+        lines = csv.reader(text_lines(path, LARGEST_FILE), strict=True)
+        header = next(lines, [])
+        arm = _place(header, arm_column, "arm_column", path)
+        reward = _place(header, reward_column, "reward_column", path)
+        for number, line in enumerate((line for line in lines if line), start=1):
+            if len(line) != len(header):
+                given = f"{len(line)} columns in row {number} of {path.name}"
+                raise InvalidArgument("log", given, f"{len(header)} columns, as the header has")
+            yield line[arm], line[reward]
+    except (NoText, csv.Error) as error:
         raise InvalidArgument("log", str(path), f"a CSV file in UTF-8, or a Parquet file ({error})") from None
+    except Unreadable as error:
+        raise InvalidArgument("log", str(path), f"a file that can be read ({error})") from None
 
 
 def _parquet_rows(path: Path, arm_column: str, reward_column: str) -> Iterator[Row]:
@@ -64,15 +66,15 @@ def _parquet_rows(path: Path, arm_column: str, reward_column: str) -> Iterator[R
     except ImportError:
         raise MissingExtra("reading a Parquet file", "pyarrow", "data") from None
     try:
-        with path.open("rb") as raw, parquet.ParquetFile(raw) as file:
+        with opened(path, LARGEST_FILE) as raw, parquet.ParquetFile(raw) as file:
             header = file.schema_arrow.names
             _place(header, arm_column, "arm_column", path)
             _place(header, reward_column, "reward_column", path)
             for batch in file.iter_batches(columns=[arm_column, reward_column]):
                 columns = (batch.column(name).to_pylist() for name in (arm_column, reward_column))
                 yield from zip(*columns, strict=True)
-    except OSError as error:
-        allowed = f"a file that can be read ({error.strerror or shown(error)})"
+    except (OSError, Unreadable) as error:
+        allowed = f"a file that can be read ({getattr(error, 'strerror', None) or shown(error)})"
         raise InvalidArgument("log", str(path), allowed) from None
     except arrow.ArrowException as error:
         raise InvalidArgument("log", str(path), f"a Parquet file ({shown(error)})") from None
@@ -174,6 +176,8 @@ class RewardLog:
                 if len(found) == MOST_ARMS:
                     raise InvalidArgument("arms", f"arm {MOST_ARMS + 1} in {where}", f"at most {MOST_ARMS} arms")
                 found[name] = []
+            if number > MOST_ROWS:
+                raise InvalidArgument("log", f"{source} with more rows", f"at most {shown(MOST_ROWS)} rows")
             found[name].append(_reward(reward, bottom, top, where))
         if not found:
             raise InvalidArgument("log", f"{source} without a row", "rows of arms and rewards")
@@ -287,7 +291,8 @@ def _reward(reward: Any, low: float, high: float, where: str) -> float:
             value = float(reward)
         except (TypeError, ValueError, OverflowError):
             value = math.nan
-    if not low <= value <= high:  # nor is anything that is no number
+    rounded = abs(value) >= EXACT_INTEGERS and is_rounded(reward, value)
+    if rounded or not low <= value <= high:  # nor is anything that is no number
         given = "nothing" if reward is None or reward == "" else shown(reward)
         allowed = f"numbers from {low:g} to {high:g}, the declared range"
         raise InvalidArgument("rewards", f"{given} in {where}", allowed)

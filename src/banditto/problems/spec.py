@@ -153,7 +153,7 @@ class ProblemSpec:
         assert named is not None
         if self.normalise:
             raise InvalidArgument("normalise", f"the action set {named}", "a file of arms, to divide by the longest")
-        from banditto.geometry.actions.reading import NAMED, load_set, named_set
+        from banditto.geometry.actions.action_reading import NAMED, load_set, named_set
 
         if named.endswith(".json"):
             if dimension is not None:
@@ -219,7 +219,7 @@ class ProblemSpec:
             self._refuse(("normalise",), "a file of actions, to divide by the longest")
         if features is None:
             return None
-        from banditto.geometry.actions.reading import named_set, spread_actions
+        from banditto.geometry.actions.action_reading import named_set, spread_actions
 
         return named_set("ball", features) if arms is None else spread_actions(arms, features)
 

@@ -7,18 +7,18 @@ trial know is named at the end.
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from collections.abc import Sequence
+import numpy as np
 
 from banditto.core.text import short
-from banditto.live.event_log import Decision, Event
+from banditto.live.event_log import Event
 from banditto.live.export import VerifiedLog
-from banditto.live.fold import Ticket
+from banditto.live.folded_log import Decision, FoldedLog
 from banditto.live.promises import contradictions
 from banditto.live.registration import Registration
 from banditto.live.replicate import grounds_of
-from banditto.live.verify import Verification
+from banditto.live.ticket_book import LATE, MISSING, STATES, TOLD
+from banditto.live.tickets import Ticket
+from banditto.live.verify import Verification, clock_sentence
 from banditto.live.winners import found_by
 from banditto.measure.analysis.analysis import Analysis
 from banditto.policies.policy import PlacedPolicy
@@ -33,6 +33,7 @@ _OPEN_ITEMS = (
     "Baseline data, harms, limitations and interpretation (items 15, 19 to 22)",
     "Registration and funding (items 23 and 25)",
 )
+_MOST_CHANGES = 1000  # lines of a report, which must open in a browser
 _RULES = ("rule", "default", "window", "end", "final batch", "final choice")  # what policies say of their decisions
 
 
@@ -44,23 +45,22 @@ _LEVELS = {
 
 def audit_page(log: VerifiedLog) -> str:
     """Write the report, from the log as far as it verifies."""
-    found, analysis = log.verification, log.analysis()
-    events = log.events if found.event is None else log.events[: found.event - 1]
+    found, fold = log.verification, log.fold
     title = f"Audit report: {found.name}"
     parts = [page.heading(1, title), _verdict(found)]
-    if not events:  # not even the registration can be trusted
+    if fold is None:  # not even the registration can be trusted
         return page.page(title, parts)
-    registration = Registration.from_json(json.dumps(events[0].content["registration"]))
+    registration, analysis = fold.registration, log.analysis()
     parts += [
         *([] if analysis is None else taught(analysis)),
-        *_summary(found, events),
+        *_summary(found, fold),
         *_design(registration, found),
         *_randomisation(registration),
         *_adaptations(found, registration),
-        *_flow(events, registration),
+        *_flow(fold),
         *_outcomes(analysis, found),
-        *_changes(events),
-        *_timeline(events),
+        *_changes(fold),
+        *_timeline(fold),
         page.heading(2, "What this report cannot say"),
         page.paragraph("A log knows nothing of these items of the checklist; they are for the authors:"),
         page.table(("item",), [(item,) for item in _OPEN_ITEMS], "text"),
@@ -70,21 +70,21 @@ def audit_page(log: VerifiedLog) -> str:
 
 def _verdict(found: Verification) -> str:
     if found.holds:
-        return page.paragraph(f"The log verifies: {found.events:,} events, replayed from the protocol alone.")
+        clock = "" if found.clock_steps is None else f" {clock_sentence(found.clock_steps)}"
+        return page.paragraph(f"The log verifies: {found.events:,} events, replayed from the protocol alone.{clock}")
     where = "" if found.event is None else f" at event {found.event}"
     below = "" if found.event is None else " What follows is from the events before that one."
     return page.paragraph(f"The log does NOT verify{where}: {found.problem}.{below}", "note")
 
 
-def _summary(found: Verification, events: Sequence[Event]) -> list[str]:
-    software = [event.content["versions"] for event in events if event.kind == "software"]
-    versions = "; ".join(", ".join(f"{key} {value}" for key, value in line.items()) for line in software)
+def _summary(found: Verification, fold: FoldedLog) -> list[str]:
+    versions = "; ".join(", ".join(f"{key} {value}" for key, value in line.items()) for line in fold.versions)
     rows = [
         ("digest of the registration", found.digest),
         ("head of the log", found.head),
-        ("registered", _moment(events[0].time)),
-        ("last event", _moment(events[-1].time)),
-        ("software, in order", versions or "none yet"),
+        ("registered", _moment(fold.timeline[0].time)),
+        ("last event", _moment(fold.last.time)),
+        ("software, in the order of its first events", versions or "none yet"),
     ]
     return [page.heading(2, "Protocol and registration (item 24)"), page.table(("what", "value"), rows, "text")]
 
@@ -190,32 +190,20 @@ def _next(decision: Decision, arm: int) -> str:
     return f"{decision.next_pulls[arm]:,}" if decision.next_pulls else "the end"
 
 
-def _flow(events: Sequence[Event], registration: Registration) -> list[str]:
-    names = registration.arm_names
-    counts: dict[str, Counter[int]] = {kind: Counter() for kind in ("ask", "tell", "missing", "late")}
-    arms: dict[Ticket, int] = {}
-    for event in events:
-        content = event.content
-        if event.kind == "ask":
-            for position, attempt, arm in content["slots"]:
-                arms[Ticket(content["batch"], position, attempt)] = arm
-                counts["ask"][arm] += 1
-        elif event.kind in ("tell", "late"):
-            for *place, _ in content["rewards"]:
-                counts[event.kind][arms[Ticket(*place)]] += 1
-        elif event.kind == "missing":
-            counts["missing"][arms[Ticket(*content["ticket"])]] += 1
-        elif event.kind == "totals":
-            counts["tell"].update(dict(enumerate(content["counts"])))
-    rows = [
-        (names[arm], *(f"{counts[kind][arm]:,}" for kind in ("ask", "tell", "missing", "late")))
-        for arm in range(len(names))
-    ]
+def _flow(fold: FoldedLog) -> list[str]:
+    names = fold.registration.arm_names
+    counts = np.zeros((len(STATES), len(names)), dtype=np.int64)
+    for batch in fold.book.batches:
+        counts += fold.book.counts(batch, len(names))
+    totals = [event.content for event in fold.timeline if event.kind == "totals"]
+    told = counts[TOLD] + sum((np.array(content["counts"]) for content in totals), np.zeros(len(names), dtype=np.int64))
+    columns = (counts.sum(axis=0), told, counts[MISSING] + counts[LATE], counts[LATE])
+    rows = [(name, *(f"{column[arm]:,}" for column in columns)) for arm, name in enumerate(names)]
     parts = [
         page.heading(2, "Participant flow and numbers analysed (items 13 and 16)"),
         page.table(("arm", "tickets", "rewards that count", "missing", "came too late, excluded"), rows),
     ]
-    summed = [str(event.content["batch"]) for event in events if event.kind == "totals"]
+    summed = [str(content["batch"]) for content in totals]
     if summed:
         batches = f"{'Batches' if len(summed) > 1 else 'Batch'} {', '.join(summed)}"
         words = "told as totals: the rewards were added up elsewhere, and no tickets were handed out for them."
@@ -235,31 +223,37 @@ def _outcomes(analysis: Analysis | None, found: Verification) -> list[str]:
     return [*parts, page.paragraph(note)]
 
 
-def _changes(events: Sequence[Event]) -> list[str]:
+def _changes(fold: FoldedLog) -> list[str]:
     parts = [page.heading(2, "Corrections, exclusions and stopping (items 3c and 14b)")]
-    rows = [(_moment(event.time), *change) for event in events for change in _change(event)]
+    rows = [(_moment(event.time), *change) for event in fold.changes for change in _change(event, fold)]
     if not rows:
         return [*parts, page.paragraph("None.")]
-    return [*parts, page.table(("time", "what", "change", "reason"), rows, "text")]
+    parts.append(page.table(("time", "what", "change", "reason"), rows[:_MOST_CHANGES], "text"))
+    if len(rows) > _MOST_CHANGES or fold.change_events > len(fold.changes):
+        said = f"These are the first {_MOST_CHANGES:,}. The log has them all: `banditto export --format json`."
+        parts.append(page.paragraph(said, "soft"))
+    return parts
 
 
-def _change(event: Event) -> list[tuple[str, str, str]]:
+def _change(event: Event, fold: FoldedLog) -> list[tuple[str, str, str]]:
     """List what an event changed, how, and why."""
-    content = event.content
+    content, name = event.content, fold.ids.write
     if event.kind == "correct":
-        ticket = Ticket(*content["ticket"]).id
+        ticket = name(Ticket(*content["ticket"]))
         return [(f"correction of {ticket}", f"{content['before']!r} to {content['after']!r}", content["reason"])]
     if event.kind == "missing":
-        return [(f"missing {Ticket(*content['ticket']).id}", "given up", content["reason"])]
+        return [(f"missing {name(Ticket(*content['ticket']))}", "given up", content["reason"])]
+    if event.kind == "lost":
+        by = f" (said by {content['by']})" if content["by"] else ""
+        return [(f"missing {name(Ticket(*place))}", "given up", content["reason"] + by) for place in content["tickets"]]
     if event.kind == "late":
-        late = [(Ticket(*place).id, reward) for *place, reward in content["rewards"]]
+        late = [(name(Ticket(*place)), reward) for *place, reward in content["rewards"]]
         return [(f"late {ticket}", f"{reward!r}, excluded", "it was given up before") for ticket, reward in late]
     if event.kind == "stop":
         return [("stopped", "before the horizon", content["reason"])]
     return []
 
 
-def _timeline(events: Sequence[Event]) -> list[str]:
-    shown = ("init", "software", "decide", "stop", "totals")
-    rows = [(_moment(event.time), event.kind, str(event.number)) for event in events if event.kind in shown]
+def _timeline(fold: FoldedLog) -> list[str]:
+    rows = [(_moment(event.time), event.kind, str(event.number)) for event in fold.timeline]
     return [page.heading(2, "Timeline"), page.table(("time", "what", "event"), rows, "text")]

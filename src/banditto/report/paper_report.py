@@ -9,7 +9,6 @@ import math
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from html import escape
 from itertools import groupby
 from typing import Any
 
@@ -17,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
+from banditto.core.text import escape
 from banditto.paper.claims import Chart, Claim, ClaimCurve, Row
 from banditto.paper.running import Reproduction, cells
 from banditto.report import page

@@ -101,7 +101,7 @@ def _store(url: str) -> tuple[bool, str]:
 
     store = Store(url)
     try:
-        names = store.read(lambda view: view.names())
+        names, weak = store.read(lambda view: (view.names(), view.weak_settings()))
         store.write(lambda tx: tx.try_writing())  # takes the write lock and gives it back
     except NoStore:
         return True, "it can be reached, and has no experiments yet"
@@ -112,7 +112,8 @@ def _store(url: str) -> tuple[bool, str]:
         if not found.holds:
             return False, f"{name} does not verify: {found.problem}"
     logs = "the log of 1 experiment verifies" if len(names) == 1 else f"the logs of {len(names)} experiments verify"
-    return True, f"it can be written, and {logs}"
+    warning = f"; warning: a power cut can take back steps: {', '.join(weak)} on the server" if weak else ""
+    return True, f"it can be written, and {logs}{warning}"
 
 
 def doctor_page(diagnosis: Diagnosis) -> str:

@@ -13,6 +13,8 @@ import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+MAKER = "banditto"  # by which `--figure` and `--plot` know files that may be replaced
+
 
 class Theme(NamedTuple):
     """Colours; those of policies can be told apart with any colour vision (after Okabe and Ito)."""
@@ -138,12 +140,12 @@ def plain(name: str) -> str:
 def as_svg(figure: Figure) -> bytes:
     """Draw a figure as SVG, the same bytes whenever it is drawn."""
     out = io.BytesIO()
-    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": MAKER})
     return out.getvalue()
 
 
 def as_png(figure: Figure) -> bytes:
     """Draw a figure as PNG; its bytes come back."""
     out = io.BytesIO()
-    figure.savefig(out, format="png", metadata={"Software": None})
+    figure.savefig(out, format="png", metadata={"Software": MAKER})
     return out.getvalue()

@@ -11,9 +11,9 @@ import numpy as np
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer
 from banditto.core.protocol import Plain, fraction, from_fraction
+from banditto.geometry.actions.action_reading import set_of
 from banditto.geometry.actions.canonical import BITS, MOST_FEATURES
 from banditto.geometry.actions.finite import FiniteActions
-from banditto.geometry.actions.reading import set_of
 from banditto.geometry.actions.sets import ActionSet, ConvexSet
 from banditto.numbers.fixed_order import inner
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
+from banditto.core.input_files import MIB, Unreadable, text_lines
 from banditto.geometry.actions.canonical import BITS, CanonicalActions, canonical, checked_matrix, digest_of
 from banditto.geometry.actions.sets import Action, Direction, checked_cut, checked_direction, empty
 from banditto.numbers.fixed_order import largest, linear_forms
@@ -142,13 +143,13 @@ def _longest(matrix: FloatArray) -> tuple[int, float]:
 def read_csv(path: str | Path) -> list[list[float]]:
     """The numbers of a CSV file; a first line without a number in it is a header."""
     try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            lines = [
-                (number, row) for number, row in enumerate(csv.reader(file), 1) if any(cell.strip() for cell in row)
-            ]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        why = error.strerror if isinstance(error, OSError) else str(error)
-        raise InvalidArgument("actions", str(path), f"a CSV file that can be read ({why})") from None
+        lines = [
+            (number, row)
+            for number, row in enumerate(csv.reader(text_lines(path, 256 * MIB)), 1)
+            if any(cell.strip() for cell in row)
+        ]
+    except (Unreadable, csv.Error) as error:
+        raise InvalidArgument("actions", str(path), f"a CSV file that can be read ({error})") from None
     if lines and all(_number(cell) is None for cell in lines[0][1]):
         lines = lines[1:]
     if not lines:

@@ -76,7 +76,7 @@ class ConvexSet(ABC):
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Return what `banditto.geometry.actions.reading.set_of` reads."""
+        """Return what `banditto.geometry.actions.action_reading.set_of` reads."""
 
     def vertices(self) -> FloatArray | None:
         """Return all vertices (action, feature) if they are few, else None."""

@@ -49,6 +49,28 @@ def _wide_range(critical: float, arms: int) -> float:
 
 
 @lru_cache(maxsize=4096)
+def pairs_beside(share: float, arms: int, within: float) -> float:
+    """Return d with P(|G_a| <= within for all a, but |G_a - G_b| > d sqrt 2 for some a and b) = share.
+
+    It is less than `all_pairs`, because whoever is far from another is often far out itself, which is paid for already.
+    """
+    return _smallest(lambda d: _apart_inside(d, arms, within), share)
+
+
+def _apart_inside(critical: float, arms: int, within: float) -> float:
+    """P(all are within c, and largest - smallest > critical sqrt 2), over the place x of the smallest."""
+    reach = critical * math.sqrt(2.0)
+    if reach >= 2.0 * within:
+        return 0.0
+    places, step = np.linspace(-within, within - reach, 2001, retstep=True)
+    below = ndtr(places)
+    some = (ndtr(within) - below) ** (arms - 1) - (ndtr(places + reach) - below) ** (arms - 1)
+    inside = np.exp(-(places**2) / 2.0) * some
+    inside[[0, -1]] /= 2.0  # at the ends: the trapezoidal rule
+    return float(arms * step * inside.sum() / math.sqrt(2.0 * math.pi))
+
+
+@lru_cache(maxsize=4096)
 def each_and_fresh(share: float, arms: int, weight: float) -> float:
     """Return c with P(|G_a| <= c and |u G_a + v F| <= c for all a) = 1 - share, F being fresh, u^2 + v^2 = 1.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from typing_extensions import TypedDict
 
@@ -72,6 +72,13 @@ class ArmEstimate:
     def unknown(cls, name: str) -> ArmEstimate:
         """Return the line of an arm that was never pulled."""
         return cls(name=name, estimate=None, low=-math.inf, high=math.inf, pulls=0, used=0, data="none")
+
+    @classmethod
+    def from_dict(cls, content: ArmContent) -> ArmEstimate:
+        """Read what `to_dict` gave; the same estimate comes back."""
+        low, high = content["interval"] or (-math.inf, math.inf)
+        known: Any = {key: content[key] for key in ("name", "estimate", "pulls", "used", "data")}
+        return cls(low=low, high=high, **known)
 
     def to_dict(self) -> ArmContent:
         """Return plain data; `low` and `high` are its interval, which is null for an arm that was never pulled."""

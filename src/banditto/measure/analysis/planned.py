@@ -11,7 +11,7 @@ import numpy as np
 from banditto.core.errors import ContractError, InvalidArgument
 from banditto.core.rewards import Rewards
 from banditto.engine.observations import Observations, SeenBatch
-from banditto.measure.analysis import stages
+from banditto.measure.analysis import gap_bands, stages
 from banditto.measure.analysis.analysis import Design
 from banditto.measure.analysis.estimates import ArmEstimate, Data, Difference
 from banditto.measure.analysis.limits import (
@@ -93,6 +93,29 @@ class Planned:
         if self._fresh is not None and seen.winner is not None:
             before = self._stages[self._last[seen.winner]].pulls
             self._fresh = self._fresh if self._fresh.pulls >= before else None  # what there is more of says more
+        if values is seen.batches:  # bands are of gaps between rewards, whatever a metric's means are
+            self._share_by_gap(policy)
+
+    def _share_by_gap(self, policy: Policy[Any]) -> None:
+        """Share the error out as it is for the gaps that the intervals leave, beginning with all gaps (Lemma 4)."""
+        planned = self._stages
+        bands = gap_bands.bands_of(policy, planned, self._seen.rewards)
+        gaps = (0.0, math.inf)
+        before: tuple[PullStage, ...] = ()
+        while len(bands) > 1 and before != self._stages:  # each time there are fewer bands, or all is as it was
+            before, self._stages = self._stages, gap_bands.shared_by(planned, bands, *gaps)
+            gaps = self._gaps()
+
+    def _gaps(self) -> tuple[float, float]:
+        """Between which ends the gap of the two best arms is, by the intervals as they are now, in the policy's units.
+
+        It is the smallest difference of the best arm to another; and where another arm is the best, at most the
+        difference of that arm to this one.
+        """
+        best = self.compared()
+        ends = [self._apart(best, arm) for arm in range(self._arms) if arm != best]
+        least, most = min(low for low, _ in ends), min(high for _, high in ends)
+        return max(0.0, least), max(0.0, most, -least)
 
     def _critical(self, number: int) -> Critical:
         error = 1.0 - self._confidence
@@ -145,15 +168,23 @@ class Planned:
         return estimated(seen, arm, limits, place, used, data)
 
     def _against(self, best: int, arm: int) -> Difference | None:
-        seen = self._seen
-        number = max(k for k, both in enumerate(zip(self._sums[best], self._sums[arm], strict=True)) if all(both))
-        stage, critical = self._stages[number], self._critical(number)
-        fresh = self._fresh is not None and best == seen.winner
+        number, fresh = self._common(best, arm), self._fresh if best == self._seen.winner else None
         if not self._known(number, arm) or not (fresh or self._known(number, best)):
             return None
+        one = self._kind.limits(fresh) if fresh else self._limits(number, best)
+        estimate = one.mean - self._limits(number, arm).mean
+        return compared_with(self._seen, best, arm, self._apart(best, arm), estimate)
+
+    def _common(self, best: int, arm: int) -> int:
+        """Return the last stage that both arms came to."""
+        return max(k for k, both in enumerate(zip(self._sums[best], self._sums[arm], strict=True)) if all(both))
+
+    def _apart(self, best: int, arm: int) -> tuple[float, float]:
+        """Return limits of the difference of two arms, in the policy's units: by pulls after the commit, if any."""
+        number = self._common(best, arm)
+        stage, critical = self._stages[number], self._critical(number)
         other = self._limits(number, arm)
-        if self._fresh is not None and fresh:
-            one: Limits = self._kind.limits(self._fresh)
+        if self._fresh is not None and best == self._seen.winner:
             weight = stage.fresh_weight
             together = Together(
                 p=weight,
@@ -162,11 +193,10 @@ class Planned:
                 first=stages.fresh_place(1.0 - self._confidence, self._level),
                 second=critical.mean,
             )
-        else:
-            one = self._limits(number, best)
-            half = math.sqrt(0.5)
-            together = Together(p=half, q=half, line=critical.pair, first=critical.mean, second=critical.mean)
-        return compared_with(seen, best, arm, difference(one, other, together), one.mean - other.mean)
+            return difference(self._kind.limits(self._fresh), other, together)
+        half = math.sqrt(0.5)
+        together = Together(p=half, q=half, line=critical.pair, first=critical.mean, second=critical.mean)
+        return difference(self._limits(number, best), other, together)
 
 
 def estimated(seen: Observations, arm: int, limits: Limits, place: float, used: int, data: Data) -> ArmEstimate:

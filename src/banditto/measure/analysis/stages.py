@@ -2,7 +2,8 @@
 
 The numbers follow from the protocol alone: a policy that pulls all arms in play equally often, batch by batch, comes to
 n_1 < n_2 < ... pulls of each arm, and no others. Intervals hold at all of them at once, so that they hold where the
-experiment happened to end (docs/analyse.md, Theorem 1).
+experiment happened to end (docs/analyse.md, Theorem 1). Shares here are those for all truths alike; `gap_bands` has
+others for each gap.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from banditto.policies.policy import Acting, Policy, own_level
 
 _RATIO = 1.25  # of neighbours: where looks are closer together, some are passed over, which costs less than all
 # Shares of the allowed error: for arms' means (and differences after a commit), for differences of arms that were
-# pulled equally often, and for the winner's pulls after the commit.
+# pulled equally often, and for the winner's pulls after the commit. Where a commit leaves pulls enough, differences of
+# arms that were pulled equally often are printed only until then, and get less.
 _SHARES = {"sequence": (0.55, 0.35, 0.1), "winner": (0.5, 0.5, 0.0)}
+_SHARES_BEFORE_FRESH = (0.7, 0.2, 0.1)
 
 
 class PullStage(NamedTuple):
@@ -53,11 +56,7 @@ def stages_of(policy: Policy[Any], horizon: int) -> tuple[PullStage, ...]:
     """List the stages at which an experiment may be analysed, the first to the last; their shares add up to 1."""
     rows = policy.describe().to_dict()["batches"]
     counts = {*accumulate(int(row["pulls per arm"]) for row in rows), *accumulate(_undecided(policy))}
-    kept: list[int] = []
-    for pulls in sorted(counts, reverse=True):
-        if not kept or pulls * _RATIO <= kept[-1] or pulls == min(counts):
-            kept.append(pulls)
-    kept.reverse()
+    kept = _spaced(sorted(counts))
     goes_on = own_level(policy) == "sequence"
     # who names a gap aims at the last stages; a ladder may end anywhere
     named = getattr(policy, "gap", None) is not None
@@ -66,6 +65,20 @@ def stages_of(policy: Policy[Any], horizon: int) -> tuple[PullStage, ...]:
         PullStage(pulls, max(0, horizon - policy.arms * pulls) if goes_on else 0, weight / math.fsum(weights))
         for pulls, weight in zip(kept, weights, strict=True)
     )
+
+
+def _spaced(counts: list[int]) -> list[int]:
+    """Pass over numbers of pulls that are close together; whoever ends at one of these has another not far below.
+
+    From the last down, one of each group is kept: the largest where others follow closely below, for those that were
+    passed over; the smallest where there is a long way down, so that those above it fall back on it.
+    """
+    kept: list[int] = []
+    while counts:
+        group = [pulls for pulls in counts if pulls * _RATIO > counts[-1]]
+        counts = counts[: -len(group)]
+        kept.append(group[-1] if counts and group[0] <= counts[-1] * _RATIO else group[0])
+    return kept[::-1]
 
 
 def _undecided(policy: Policy[Any]) -> Iterator[int]:
@@ -98,10 +111,11 @@ def critical_at(stage: PullStage, arms: int, error: float, level: str, coupled: 
 
     `coupled` limits are those of normal variables, whose families are known exactly; others are added up.
     """
-    means, pairs, _ = (share * error * stage.share for share in _SHARES[level])
+    shares = _SHARES_BEFORE_FRESH if stage.fresh_weight > 0.0 else _SHARES[level]
+    means, pairs, _ = (share * error * stage.share for share in shares)
     if coupled:
         alone = critical_values.each_and_fresh(means, arms, stage.fresh_weight)
-        return Critical(alone, alone, critical_values.all_pairs(pairs, arms))
+        return Critical(alone, alone, critical_values.pairs_beside(pairs, arms, alone))
     kinds = 2 if stage.after > 0 else 1
     alone = critical_values.one_sided(means / (2 * kinds * arms))
     return Critical(alone, alone, critical_values.one_sided(pairs / (arms * (arms - 1))))

@@ -41,6 +41,7 @@ from banditto.policies.policy import Level, Policy
 from banditto.problems.catalogue import protocol_on, takes_option
 from banditto.problems.environment import Environment, LinearEnvironment
 
+REHEARSAL_SEED = 0  # of every plan: a random seed for the protocol must neither change the horizon nor refuse the plan
 MOST_SURE = 0.999  # more would take too many rehearsals
 HOUSE = (ONE_CUT, AIMED)  # what a plan chooses from; the first is the cheaper one where no regret is asked for
 LEVELS: tuple[Level, ...] = ("sequence", "winner")
@@ -96,7 +97,7 @@ def plan(
         resolve: the name that `power` had before; give one of them.
         same: what two runs are to have in common: "sequence", every pull, or "winner". By default that of the policy,
             and "sequence" if none is named.
-        seed: the seed of the rehearsals, and of the protocol.
+        seed: the seed of the protocol. Rehearsals have their own, so that figures do not depend on it.
         progress: called with a line about what is being done.
 
     Raises:
@@ -121,11 +122,12 @@ def plan(
     question = asked(policy, arms, actions, environment, sure, by, rate_at_most, baseline, control, same)
     seed = integer(seed, "seed", 0, LARGEST_SEED)
     numbers, tell = _checked(question, gap, rho, horizon, regret), progress or (lambda line: None)
-    planner, settled = _cheapest(question, numbers, seed, tell, choose=policy is None and actions is None)
-    return answered(planner, settled)
+    planner, settled = _cheapest(question, numbers, tell, choose=policy is None and actions is None)
+    found = answered(planner, settled)
+    return replace(found, seed=seed, protocol=replace(found.protocol, seed=seed))
 
 
-def _cheapest(question: Question, numbers: Open, seed: int, tell: Progress, *, choose: bool) -> tuple[Planner, Settled]:
+def _cheapest(question: Question, numbers: Open, tell: Progress, *, choose: bool) -> tuple[Planner, Settled]:
     """Settle the plan; where a policy is to be chosen, the one that needs least of what was left open.
 
     Without a budget of regret nothing that we have needs less than OneCut. With one, a ladder may lose less in the end.
@@ -135,7 +137,7 @@ def _cheapest(question: Question, numbers: Open, seed: int, tell: Progress, *, c
     found: list[tuple[Planner, Settled]] = []
     refusals: list[InvalidArgument] = []
     for name in names:
-        planner = Planner(replace(question, policy=name), seed, tell)
+        planner = Planner(replace(question, policy=name), REHEARSAL_SEED, tell)
         try:
             found.append((planner, planner.settled(numbers)))
         except InvalidArgument as error:

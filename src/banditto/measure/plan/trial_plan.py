@@ -53,7 +53,7 @@ class TrialPlan:
         ordinary_test: what an ordinary test of the same question needs; None for infinitely many actions.
         alternatives: other policies for the same promise, with their shortest horizons.
         executions: how many executions a rehearsal had.
-        seed: the seed of the rehearsals, and of the protocol.
+        seed: the seed of the protocol.
         protocol: what to run the experiment by, here and in a second lab.
 
     Examples:

@@ -9,12 +9,9 @@ A file (TOML or JSON) lists the arms in order:
 
 from __future__ import annotations
 
-import json
 import math
-import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,6 +21,7 @@ from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import Real, integer, real
 from banditto.core.horizons import FEWEST_ARMS, LONGEST_HORIZON, MOST_ARMS
+from banditto.core.input_files import MIB, Unreadable, parsed_json, parsed_toml, read_text
 from banditto.core.rewards import Rewards, checked_means
 from banditto.problems.environment import RewardKernel
 
@@ -73,13 +71,12 @@ class Discrete:
     def load(cls, path: str) -> Discrete:
         """Read a TOML or JSON file of arms, and return them."""
         try:
-            text = Path(path).read_text(encoding="utf-8")
-            content: Any = json.loads(text) if path.endswith(".json") else tomllib.loads(text)
-        except OSError as error:
-            raise InvalidArgument(
-                "environment", f"discrete:{path}", f"a file that can be read ({error.strerror})"
-            ) from None
-        except (ValueError, RecursionError) as error:
+            text = read_text(path, 16 * MIB)
+        except Unreadable as error:
+            raise InvalidArgument("environment", f"discrete:{path}", f"a file that can be read ({error})") from None
+        try:
+            content: Any = parsed_json(text) if path.endswith(".json") else parsed_toml(text)
+        except ValueError as error:
             raise InvalidArgument("environment", f"discrete:{path}", f"a TOML or JSON file ({error})") from None
         rows = content.get("arms") if isinstance(content, dict) and set(content) == {"arms"} else None
         fields = {"values", "probabilities"}

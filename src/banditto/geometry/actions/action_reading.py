@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 from banditto.chance.coins import Coins
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer
+from banditto.core.input_files import MIB, Unreadable, parsed_json, read_text
 from banditto.geometry.actions.ball import Ball
 from banditto.geometry.actions.box import Box
 from banditto.geometry.actions.canonical import MOST_FEATURES
@@ -72,10 +72,12 @@ def _half_space(cut: Any) -> tuple[Any, Any]:
 def load_set(path: str | Path) -> ConvexSet:
     """Read a set from a JSON file, which holds what `set_of` takes."""
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InvalidArgument("action_set", str(path), f"a file that can be read ({error.strerror})") from None
-    except (ValueError, RecursionError) as error:
+        text = read_text(path, 64 * MIB)
+    except Unreadable as error:
+        raise InvalidArgument("action_set", str(path), f"a file that can be read ({error})") from None
+    try:
+        content = parsed_json(text)
+    except ValueError as error:
         raise InvalidArgument("action_set", str(path), f"a JSON file ({error})") from None
     return set_of(content)
 

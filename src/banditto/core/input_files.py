@@ -1,0 +1,116 @@
+"""Files that somebody names: read whole up to a stated size, and parsed without being led astray by their nesting.
+
+A device such as /dev/zero never ends, a pipe that nobody writes to never begins, and a file of any size fits in no
+memory. So what is read must be a regular file, or a pipe that is open already (/dev/stdin, or the shell's <(...)), and
+no larger than what it is for.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import os
+import re
+import stat
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+KIB, MIB, GIB = 2**10, 2**20, 2**30
+MOST_PARTS = 64  # of a key, and levels of nesting
+LONGEST_LINE = MIB
+_OPEN_PIPES = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
+# a.b.c and so on: the parser's time grows with the square of their number
+_LONG_KEY = re.compile(rf"""(?<![\w"'-])(?:["']?[\w-]++["']?[ \t]*\.[ \t]*){{{MOST_PARTS}}}""")
+
+
+class Unreadable(ValueError):
+    """Says in a few words why a file cannot be taken; whoever knows the argument makes an error of it."""
+
+
+class NoText(Unreadable):
+    """Says that a file holds other bytes than UTF-8 has."""
+
+
+def opened(path: str | Path, most_bytes: int) -> IO[bytes]:
+    """Open a file of at most so many bytes for reading; `Unreadable` if it is none, or larger."""
+    pipe = str(path).startswith(_OPEN_PIPES)
+    flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | (0 if pipe else getattr(os, "O_NONBLOCK", 0))
+    try:
+        handle = os.open(path, flags)  # which does not wait for somebody to write to a pipe
+    except OSError as error:
+        raise Unreadable(error.strerror or "it cannot be opened") from None
+    except ValueError as error:  # a NUL in the name
+        raise Unreadable(str(error)) from None
+    try:
+        found = os.fstat(handle)
+        if stat.S_ISDIR(found.st_mode):
+            raise Unreadable(os.strerror(errno.EISDIR))
+        if not stat.S_ISREG(found.st_mode) and not (pipe and stat.S_ISFIFO(found.st_mode)):
+            raise Unreadable("not a regular file")
+        if found.st_size > most_bytes:
+            raise Unreadable(f"{sized(found.st_size)}, at most {sized(most_bytes)}")
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def read_text(path: str | Path, most_bytes: int) -> str:
+    """Read a file whole, as UTF-8; `Unreadable` if it is none, larger than so many bytes, or no text."""
+    with opened(path, most_bytes) as file:
+        try:
+            content = file.read(most_bytes + 1)
+        except OSError as error:
+            raise Unreadable(error.strerror or "it cannot be read") from None
+    if len(content) > most_bytes:  # a pipe does not say how long it is
+        raise Unreadable(f"at most {sized(most_bytes)}")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise NoText(f"no UTF-8: {error.reason} at byte {error.start}") from None
+
+
+def text_lines(path: str | Path, most_bytes: int) -> Iterator[str]:
+    """Read a file line by line, for a CSV reader; the same errors as in `read_text`, and no endless lines."""
+    with opened(path, most_bytes) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
+        read = 0
+        try:
+            while line := file.readline(LONGEST_LINE + 1):
+                read += len(line)
+                if len(line) > LONGEST_LINE or read > most_bytes:
+                    long = f"a line of more than {LONGEST_LINE:,} characters"
+                    raise Unreadable(long if len(line) > LONGEST_LINE else f"at most {sized(most_bytes)}")
+                yield line
+        except UnicodeDecodeError as error:
+            raise NoText(f"no UTF-8: {error.reason}") from None
+        except OSError as error:
+            raise Unreadable(error.strerror or "it cannot be read") from None
+
+
+def parsed_json(text: str) -> Any:
+    """Parse JSON; ValueError in one line if it is none, nested too deep, or has numbers of thousands of digits."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise Unreadable("nested too deep") from None
+
+
+def parsed_toml(text: str) -> dict[str, Any]:
+    """Parse TOML; ValueError in one line if it is none, or nested too deep."""
+    if _LONG_KEY.search(text):
+        raise Unreadable(f"keys of more than {MOST_PARTS} parts")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise Unreadable("nested too deep") from None
+
+
+def sized(count: int) -> str:
+    """Write a size for people."""
+    for unit, size in (("GiB", GIB), ("MiB", MIB), ("KiB", KIB)):
+        if count >= size:
+            return f"{count / size:.4g} {unit}"
+    return f"{count} bytes"

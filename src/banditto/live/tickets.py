@@ -1,0 +1,69 @@
+"""Tickets: slots that were handed out, and the ids under which callers know them.
+
+An id carries the name of its experiment, `cta.1-1`, so that a reward that is told to another experiment is refused.
+Registrations of version 1 hand out ids without a name, `1-1`, as they always did.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from banditto.core.errors import InvalidArgument
+
+_TICKET = re.compile("([1-9][0-9]{0,15})-([1-9][0-9]{0,15})(?:-([1-9][0-9]{0,15}))?")
+MOST_BATCHES = 10**6  # of any experiment; databases have limits for the number of a batch
+
+
+class Ticket(NamedTuple):
+    """A slot that was handed out; a slot whose reward never came is handed out again, as another attempt."""
+
+    batch: int
+    position: int  # from 0 in its batch
+    attempt: int  # from 0
+
+    @property
+    def id(self) -> str:
+        """Batch and place from 1, and a third number from the second attempt on: an id without the experiment."""
+        first = f"{self.batch}-{self.position + 1}"
+        return f"{first}-{self.attempt + 1}" if self.attempt else first
+
+    @classmethod
+    def parse(cls, text: str) -> Ticket | None:
+        """Read an id without an experiment; its ticket comes back, None if no ticket can have that id."""
+        parts = _TICKET.fullmatch(text) if isinstance(text, str) else None
+        if parts is None:
+            return None
+        first, place, third = parts.groups()
+        batch, attempt = int(first), 0 if third is None else int(third) - 1
+        possible = batch <= MOST_BATCHES and attempt <= MOST_BATCHES and (attempt > 0 or third is None)
+        return cls(batch, int(place) - 1, attempt) if possible else None
+
+
+Slot = tuple[Ticket, int]  # a ticket and the arm that it gives
+
+
+class TicketIds:
+    """Writes and reads the ids of one experiment's tickets."""
+
+    def __init__(self, name: str, bare: bool) -> None:
+        self._prefix = "" if bare else f"{name}."
+        self._first = re.compile(re.escape(self._prefix) + "([1-9][0-9]{0,5})-([1-9][0-9]{0,15})")
+
+    def write(self, ticket: Ticket) -> str:
+        """Write a ticket's id, as callers see it."""
+        batch, position, attempt = ticket
+        return f"{self._prefix}{batch}-{position + 1}" if not attempt else self._prefix + ticket.id
+
+    def read(self, text: object) -> Ticket:
+        """Read an id; one that is no ticket's of this experiment is refused."""
+        plain = self._first.fullmatch(text) if isinstance(text, str) else None
+        if plain is not None:  # the first attempt at a slot, as nearly all are: a block of rewards has many
+            batch, place = plain.groups()
+            return Ticket(int(batch), int(place) - 1, 0)
+        found = None
+        if isinstance(text, str) and text.startswith(self._prefix):
+            found = Ticket.parse(text[len(self._prefix) :])
+        if found is None:
+            raise InvalidArgument("ticket", text, f"a ticket of this experiment, such as {self._prefix}1-1")
+        return found

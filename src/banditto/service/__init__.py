@@ -1,0 +1,1 @@
+"""Experiments over HTTP: the service with its tokens and limits, and the clients that speak to it."""
