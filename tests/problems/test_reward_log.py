@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ import banditto as bd
 from banditto.chance.noise import Noise
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument, MissingExtra
+from banditto.core.input_files import opened
 from banditto.testing.environment_contract import totals_of
 
 ROWS: list[tuple[Any, Any]] = [("b", 0), ("a", 1), ("b", 0.5), ("a", 0), ("a", 1), ("c", 0.25)]
@@ -154,6 +155,27 @@ def test_files_that_are_not_there_or_no_parquet(tmp_path: Path) -> None:
         bd.RewardLog.read(parquet(tmp_path, columns))
     with pytest.raises(InvalidArgument, match="^arm_column: got button, allowed: one of the columns"):
         bd.RewardLog.read(parquet(tmp_path, columns), arm_column="button")
+
+
+@pytest.mark.parametrize("name", ["rewards.parquet", "rewards.csv"])
+def test_a_bad_row_leaves_no_file_open(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even while somebody holds the error, whose traceback holds everything that was read from."""
+    files: list[IO[bytes]] = []
+
+    def watched(path: Path, most_bytes: int) -> IO[bytes]:
+        files.append(opened(path, most_bytes))
+        return files[-1]
+
+    monkeypatch.setattr("banditto.problems.reward_log.opened", watched)
+    monkeypatch.setattr("banditto.core.input_files.opened", watched)
+    if name.endswith(".csv"):
+        path = written(tmp_path, "arm,reward\na,1\nb,\na,1\n", name)
+    else:
+        path = parquet(tmp_path, {"arm": ["a", "b", "a"], "reward": [1.0, None, 1.0]}, name)
+    with pytest.raises(InvalidArgument, match="^rewards: got nothing in row 2") as held:
+        bd.RewardLog.read(path)
+    assert [file.closed for file in files] == [True]
+    assert held.value.argument == "rewards"
 
 
 def test_parquet_without_its_library_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

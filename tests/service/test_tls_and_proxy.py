@@ -207,6 +207,7 @@ def proxy(folder: Path, service: str, certificate: Certificate) -> Iterator[str]
                 time.sleep(0.05)
         if process.poll() is None:
             break
+        process.communicate()  # which closes its end of the pipe, too
     try:
         assert process.poll() is None, (folder / "error.log").read_text()
         yield address

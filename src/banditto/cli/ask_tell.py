@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -253,8 +254,9 @@ def _rows(
     them.
     """
     try:
-        reader = csv.reader(text_lines(path, _LARGEST_FILE), strict=True)
-        lines = [(f"line {reader.line_num} of {path.name}", cells) for cells in reader if cells]
+        with closing(text_lines(path, _LARGEST_FILE)) as text:
+            reader = csv.reader(text, strict=True)
+            lines = [(f"line {reader.line_num} of {path.name}", cells) for cells in reader if cells]
     except (Unreadable, csv.Error) as error:
         raise InvalidArgument(option, str(path), f"a readable CSV file ({masked(str(error))})") from None
     place, header = lines[0] if lines else (f"line 1 of {path.name}", [])

@@ -14,7 +14,7 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import IO, Any
 
@@ -73,8 +73,11 @@ def read_text(path: str | Path, most_bytes: int) -> str:
         raise NoText(f"no UTF-8: {error.reason} at byte {error.start}") from None
 
 
-def text_lines(path: str | Path, most_bytes: int) -> Iterator[str]:
-    """Read a file line by line, for a CSV reader; the same errors as in `read_text`, and no endless lines."""
+def text_lines(path: str | Path, most_bytes: int) -> Generator[str, None, None]:
+    """Read a file line by line, for a CSV reader; the same errors as in `read_text`, and no endless lines.
+
+    Whoever may stop before the last line closes it (`contextlib.closing`), and with it the file.
+    """
     with opened(path, most_bytes) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
         read = 0
         try:

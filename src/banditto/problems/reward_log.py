@@ -10,7 +10,8 @@ import csv
 import hashlib
 import io
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -32,7 +33,7 @@ MOST_ROWS = 10**8  # some 4 GB of memory
 Row = tuple[Any, Any]
 
 
-def rows_of(path: Path, arm_column: str, reward_column: str) -> Iterator[Row]:
+def rows_of(path: Path, arm_column: str, reward_column: str) -> Generator[Row, None, None]:
     """The two columns of a file, row by row: Parquet by its suffix, anything else is CSV with a header."""
     if arm_column == reward_column:
         raise InvalidArgument("reward_column", reward_column, "another column than that of the arms")
@@ -41,25 +42,26 @@ def rows_of(path: Path, arm_column: str, reward_column: str) -> Iterator[Row]:
     return _csv_rows(path, arm_column, reward_column)
 
 
-def _csv_rows(path: Path, arm_column: str, reward_column: str) -> Iterator[Row]:
+def _csv_rows(path: Path, arm_column: str, reward_column: str) -> Generator[Row, None, None]:
     try:
         # spreadsheets begin their files with a mark of the encoding, which is no part of the first column's name
-        lines = csv.reader(text_lines(path, LARGEST_FILE), strict=True)
-        header = next(lines, [])
-        arm = _place(header, arm_column, "arm_column", path)
-        reward = _place(header, reward_column, "reward_column", path)
-        for number, line in enumerate((line for line in lines if line), start=1):
-            if len(line) != len(header):
-                given = f"{len(line)} columns in row {number} of {path.name}"
-                raise InvalidArgument("log", given, f"{len(header)} columns, as the header has")
-            yield line[arm], line[reward]
+        with closing(text_lines(path, LARGEST_FILE)) as text:
+            lines = csv.reader(text, strict=True)
+            header = next(lines, [])
+            arm = _place(header, arm_column, "arm_column", path)
+            reward = _place(header, reward_column, "reward_column", path)
+            for number, line in enumerate((line for line in lines if line), start=1):
+                if len(line) != len(header):
+                    given = f"{len(line)} columns in row {number} of {path.name}"
+                    raise InvalidArgument("log", given, f"{len(header)} columns, as the header has")
+                yield line[arm], line[reward]
     except (NoText, csv.Error) as error:
         raise InvalidArgument("log", str(path), f"a CSV file in UTF-8, or a Parquet file ({error})") from None
     except Unreadable as error:
         raise InvalidArgument("log", str(path), f"a file that can be read ({error})") from None
 
 
-def _parquet_rows(path: Path, arm_column: str, reward_column: str) -> Iterator[Row]:
+def _parquet_rows(path: Path, arm_column: str, reward_column: str) -> Generator[Row, None, None]:
     try:
         parquet: Any = import_module("pyarrow.parquet")
         arrow: Any = import_module("pyarrow")
@@ -211,8 +213,8 @@ class RewardLog:
                 first rows, or by number where they are called 0, 1, 2 and so on.
         """
         file = Path(path)
-        rows = rows_of(file, arm_column, reward_column)
-        return cls.of(rows, low=low, high=high, arms=arms, source=file.name)
+        with closing(rows_of(file, arm_column, reward_column)) as rows:  # a bad row ends the reading in the middle
+            return cls.of(rows, low=low, high=high, arms=arms, source=file.name)
 
     @property
     def rows(self) -> int:

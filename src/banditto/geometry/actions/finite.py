@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -143,11 +144,8 @@ def _longest(matrix: FloatArray) -> tuple[int, float]:
 def read_csv(path: str | Path) -> list[list[float]]:
     """The numbers of a CSV file; a first line without a number in it is a header."""
     try:
-        lines = [
-            (number, row)
-            for number, row in enumerate(csv.reader(text_lines(path, 256 * MIB)), 1)
-            if any(cell.strip() for cell in row)
-        ]
+        with closing(text_lines(path, 256 * MIB)) as text:
+            lines = [(number, row) for number, row in enumerate(csv.reader(text), 1) if any(map(str.strip, row))]
     except (Unreadable, csv.Error) as error:
         raise InvalidArgument("actions", str(path), f"a CSV file that can be read ({error})") from None
     if lines and all(_number(cell) is None for cell in lines[0][1]):
