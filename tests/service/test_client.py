@@ -230,7 +230,7 @@ class Flaky(BaseHTTPRequestHandler):
             self.end_headers()
             return
         headers = {key: self.headers[key] for key in ("Authorization", "Content-Type") if key in self.headers}
-        answer = httpx.request(self.command, self.target + self.path, content=body, headers=headers)
+        answer = httpx.request(self.command, self.target + self.path, content=body, headers=headers, timeout=60)
         if trouble == "lost":  # it was done, and nobody heard of it
             self.close_connection = True
             return
@@ -276,4 +276,4 @@ def test_lost_answers_and_busy_moments_do_nothing_twice(service: str, admin: str
 def test_something_else_that_answers_is_said(service: str) -> None:
     with pytest.raises(ServiceError, match="^something that is no service of banditto answered 404$"):
         read_answer(names_call(), httpx.Response(404, text="<html>nginx</html>"))
-    assert httpx.get(f"{service}/v1/experiments", headers=bearer("x")).status_code == 401
+    assert httpx.get(f"{service}/v1/experiments", headers=bearer("x"), timeout=60).status_code == 401

@@ -15,6 +15,7 @@ from banditto.live.store import Store
 from banditto.service import tokens
 from banditto.service.application import make_application
 from banditto.service.gate import Doors
+from banditto.service.pages.page_routes import PAGES
 from banditto.service.rate_limits import RateLimits
 from banditto.service.routes import ROUTES, Route
 from banditto.service.service_settings import ServiceSettings
@@ -36,7 +37,10 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def client(url: str) -> Iterator[httpx.Client]:
-    with service_in_thread(url, token_memory=0.0, rate=1e6) as address, httpx.Client(base_url=address) as made:
+    with (
+        service_in_thread(url, token_memory=0.0, rate=1e6) as address,
+        httpx.Client(base_url=address, timeout=60) as made,
+    ):
         yield made
 
 
@@ -122,7 +126,10 @@ def test_every_route_has_a_door_and_every_door_its_scope(client: httpx.Client, u
     made = make_application(ServiceSettings(store=url))
     app: Any = made[0]
     doors = made[1]
-    known = {(door.method, door.template): door.scope for door in doors.all}
+    known = {(door.method, door.template): door.scope for door in doors.all if not door.page}
+    pages = {(door.method, door.template): door.scope for door in doors.all if door.page}
+    assert pages == {(page.method, page.path): page.scope for page in PAGES}
+    assert {path for (_, path), scope in pages.items() if scope is None} == {"/sign-in", "/static/{file}"}
     listed = client.get("/openapi.json").json()["paths"]
     documented = {(method.upper(), path) for path, methods in listed.items() for method in methods}
     plain = {("GET", "/openapi.json"), ("HEAD", "/healthz"), ("HEAD", "/readyz")}
@@ -131,13 +138,13 @@ def test_every_route_has_a_door_and_every_door_its_scope(client: httpx.Client, u
     inner = app._inner._inner._inner
     inner.add_api_route("/forgotten", lambda: {"secret": 1}, methods=["GET"])
     with served(app) as address:
-        assert httpx.get(f"{address}/forgotten").status_code == 404
+        assert httpx.get(f"{address}/forgotten", timeout=60).status_code == 404
 
 
 def test_other_methods_and_paths_are_refused(client: httpx.Client) -> None:
     answer = client.delete("/v1/experiments/cta")
     assert (answer.status_code, answer.headers["allow"]) == (405, "GET, PUT")
-    for path in ("/", "/v1", "/v1/experiments/cta/", "/v1/experiments/a/b/ask", "/docs", "/redoc", "//v1/experiments"):
+    for path in ("/v1", "/v1/experiments/cta/", "/v1/experiments/a/b/ask", "/docs", "/redoc", "//v1/experiments"):
         assert client.get(path).status_code == 404, path
     for path in ("/v1/experiments/%2e%2e%2fcta", "/v1/experiments/..%2f..%2fetc%2fpasswd/export/csv"):
         assert client.get(path).status_code in (401, 404), path
@@ -183,7 +190,7 @@ def test_secrets_are_compared_without_telling_where_they_differ(monkeypatch: pyt
 def test_a_revoked_token_is_refused_when_it_is_forgotten(url: str) -> None:
     app: Any = make_application(ServiceSettings(store=url, token_memory=3600.0))[0]
     text = new_token(url)
-    with served(app) as address, httpx.Client(base_url=address) as client:
+    with served(app) as address, httpx.Client(base_url=address, timeout=60) as client:
         assert client.get("/v1/experiments", headers=bearer(text)).status_code == 200
         with Store(url) as store:
             tokens.revoke_token(store, text.split("_")[1])

@@ -49,14 +49,17 @@ def one_line(answer: httpx.Response) -> str:
 def test_injections_are_text_or_refused(service: str, admin: str, cta: str, text: str) -> None:
     headers = bearer(admin)
     encoded = quote(text.encode("utf-8", "surrogatepass"), safe="")
-    answer = httpx.get(f"{service}/v1/experiments/{encoded}", headers=headers)
+    answer = httpx.get(f"{service}/v1/experiments/{encoded}", headers=headers, timeout=60)
     assert answer.status_code == 404, answer.text  # no such experiment, or no such path
     assert "x-injected" not in answer.headers
-    answer = httpx.put(f"{service}/v1/experiments/{encoded}", headers=headers, json={"protocol": {}})
+    answer = httpx.put(f"{service}/v1/experiments/{encoded}", headers=headers, json={"protocol": {}}, timeout=60)
     assert 400 <= answer.status_code < 500
     body = json.dumps({"unit": text}).encode()
     answer = httpx.post(
-        f"{service}/v1/experiments/cta/ask", headers={**headers, "Content-Type": "application/json"}, content=body
+        f"{service}/v1/experiments/cta/ask",
+        headers={**headers, "Content-Type": "application/json"},
+        content=body,
+        timeout=60,
     )
     assert answer.status_code in (200, 422), answer.text
     if answer.status_code == 422:
@@ -65,7 +68,7 @@ def test_injections_are_text_or_refused(service: str, admin: str, cta: str, text
     answer = post(service, admin, "cta/missing", {"tickets": [ticket], "reason": text[:1000], "by": text[:900]})
     assert answer.status_code in (200, 422), answer.text
     for kind in ("csv", "json", "html"):
-        exported = httpx.get(f"{service}/v1/experiments/cta/export/{kind}", headers=headers)
+        exported = httpx.get(f"{service}/v1/experiments/cta/export/{kind}", headers=headers, timeout=60)
         assert exported.status_code == 200
         assert "<script>alert" not in exported.text or kind != "html"
     assert verify(cta, "cta").holds
@@ -94,12 +97,12 @@ def test_bad_bodies_are_one_line(service: str, admin: str) -> None:
     ]
     headers = {**bearer(admin), "Content-Type": "application/json"}
     for body, argument in bad:
-        answer = httpx.post(f"{service}/v1/experiments/cta/ask", headers=headers, content=body)
+        answer = httpx.post(f"{service}/v1/experiments/cta/ask", headers=headers, content=body, timeout=60)
         one_line(answer)
         assert answer.status_code in (400, 422)
         assert answer.json()["argument"] == argument, (body[:50], answer.text)
     headers["Content-Type"] = "text/plain"
-    one_line(httpx.post(f"{service}/v1/experiments/cta/ask", headers=headers, content=b'{"n": 1}'))
+    one_line(httpx.post(f"{service}/v1/experiments/cta/ask", headers=headers, content=b'{"n": 1}', timeout=60))
     assert post(service, admin, "cta/ask", {"n": 1}).status_code == 200
 
 
@@ -123,7 +126,7 @@ def test_the_librarys_own_words_and_codes(service: str, admin: str) -> None:
         "given": "7",
         "allowed": "a number from 0 to 1",
     }
-    answer = httpx.get(f"{service}/v1/experiments/nobody", headers=bearer(admin))
+    answer = httpx.get(f"{service}/v1/experiments/nobody", headers=bearer(admin), timeout=60)
     assert (answer.status_code, answer.json()["argument"]) == (404, "name")
     answer = post(service, admin, "cta/tell", {"rewards": [{"ticket": "cta.1-2", "reward": 2**53 + 1}]})
     assert answer.status_code == 422
@@ -172,7 +175,7 @@ def test_a_body_of_a_gigabyte_is_not_read(service: str, admin: str) -> None:
         except OSError:
             pass
         assert sent < 2**29  # it was cut off long before its gigabyte
-    assert httpx.get(f"{service}/healthz").status_code == 200
+    assert httpx.get(f"{service}/healthz", timeout=60).status_code == 200
 
 
 def test_a_million_headers_are_not_read(service: str) -> None:
@@ -189,7 +192,7 @@ def test_a_million_headers_are_not_read(service: str) -> None:
     with closing(raw(service)) as connection:
         connection.sendall(b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\n\r\n")
         assert answered(connection)[:12] in (b"", b"HTTP/1.1 400", b"HTTP/1.1 431")
-    assert httpx.get(f"{service}/healthz").status_code == 200
+    assert httpx.get(f"{service}/healthz", timeout=60).status_code == 200
 
 
 @pytest.fixture
@@ -238,7 +241,7 @@ def test_a_reader_that_does_not_read_is_left(impatient: str, cta: str, admin: st
         with suppress(OSError):
             connection.sendall(request)
         time.sleep(1.5)
-        assert httpx.get(f"{impatient}/healthz").status_code == 200
+        assert httpx.get(f"{impatient}/healthz", timeout=60).status_code == 200
         found = answered(connection)  # what was under way, and then the end
         assert len(found) < 200 * 30_000
 
@@ -255,7 +258,7 @@ def test_a_client_that_disappears_leaves_nothing_locked(service: str, admin: str
 
 def test_no_web_socket_and_no_other_origin(service: str, admin: str, cta: str) -> None:
     upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Key": "x", "Sec-WebSocket-Version": "13"}
-    assert httpx.get(f"{service}/v1/experiments", headers=upgrade).status_code == 401
+    assert httpx.get(f"{service}/v1/experiments", headers=upgrade, timeout=60).status_code == 401
     page = {"Origin": "https://page.example", "Access-Control-Request-Method": "POST"}
     answer = httpx.options(f"{service}/v1/experiments/cta/ask", headers=page)
     assert answer.status_code == 405
@@ -266,5 +269,7 @@ def test_no_web_socket_and_no_other_origin(service: str, admin: str, cta: str) -
         other = httpx.options(f"{address}/v1/experiments/cta/ask", headers={**page, "Origin": "https://evil.example"})
         assert "access-control-allow-origin" not in other.headers
         token = new_token(cta)
-        answer = httpx.get(f"{address}/v1/experiments", headers={**bearer(token), "Origin": "https://page.example"})
+        answer = httpx.get(
+            f"{address}/v1/experiments", headers={**bearer(token), "Origin": "https://page.example"}, timeout=60
+        )
         assert answer.headers["access-control-allow-origin"] == "https://page.example"

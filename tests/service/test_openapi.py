@@ -23,7 +23,7 @@ LEFT_OUT = "positive_data_acceptance"
 
 
 def test_the_document_says_what_each_route_needs_and_answers(service: str) -> None:
-    document = httpx.get(f"{service}/openapi.json").json()
+    document = httpx.get(f"{service}/openapi.json", timeout=60).json()
     assert document["openapi"].startswith("3.1.")
     names = set()
     for path, methods in document["paths"].items():
@@ -80,7 +80,7 @@ def test_what_is_not_expected_is_a_problem_without_words_of_the_caller(
     fails.__name__ = "status"
     app, _ = make_application(ServiceSettings(store=cta))
     with caplog.at_level("INFO", "banditto.service"), served(app) as address:
-        answer = httpx.get(f"{address}/v1/experiments/cta", headers=bearer(new_token(cta)))
+        answer = httpx.get(f"{address}/v1/experiments/cta", headers=bearer(new_token(cta)), timeout=60)
     assert (answer.status_code, answer.headers["content-type"]) == (500, "application/problem+json")
     assert "secret" not in answer.text
     assert "secret" not in caplog.text

@@ -106,7 +106,7 @@ def test_it_ends_when_requests_under_way_are_answered(tmp_path: Path) -> None:
     assert [answer.status_code for answer in answers] == [200]
     assert service.stop() in (0, -signal.SIGTERM)
     with pytest.raises(httpx.TransportError):
-        httpx.get(f"{service.address}/healthz")
+        httpx.get(f"{service.address}/healthz", timeout=60)
 
 
 def test_logs_have_no_secrets_rewards_or_units(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_logs_have_no_secrets_rewards_or_units(tmp_path: Path) -> None:
         post(service.address, token, "cta/tell", {"rewards": [{"ticket": unit, "reward": 0.5}]})
         post(service.address, f"{token}x", "cta/ask", {})
         post(service.address, token, "cta/missing", {"tickets": ["cta.9-9"], "reason": "private words"})
-        httpx.get(f"{service.address}/v1/experiments/{unit}", headers=bearer(token))
+        httpx.get(f"{service.address}/v1/experiments/{unit}", headers=bearer(token), timeout=60)
         processes = subprocess.run(["ps", "axww", "-o", "args"], capture_output=True, text=True, check=True).stdout
     text = log.read_text()
     secret = token.split("_", 2)[2]
@@ -143,7 +143,7 @@ def test_metrics_of_all_workers_are_counted_together(tmp_path: Path) -> None:
     with service_process(url, "--workers", "2") as service:
         for _ in range(12):  # a connection each, so that both may get some
             assert post(service.address, token, "cta/ask", {}).status_code == 200
-        found = httpx.get(f"{service.address}/metrics", headers=bearer(token))
+        found = httpx.get(f"{service.address}/metrics", headers=bearer(token), timeout=60)
     assert found.headers["content-type"].startswith("text/plain; version=")
     lines = found.text.splitlines()
     assert 'banditto_tickets_total{experiment="cta",step="ask"} 12.0' in lines

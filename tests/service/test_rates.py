@@ -37,7 +37,7 @@ def test_callers_are_forgotten_before_they_fill_the_memory() -> None:
 
 
 def test_a_caller_that_comes_too_often_is_told_when_to_come_back(cta: str) -> None:
-    with service_in_thread(cta, rate=1.0) as address, httpx.Client(base_url=address) as client:
+    with service_in_thread(cta, rate=1.0) as address, httpx.Client(base_url=address, timeout=60) as client:
         mine, other = bearer(new_token(cta)), bearer(new_token(cta))
         found = [client.get("/v1/experiments", headers=mine) for _ in range(6)]
         assert [answer.status_code for answer in found].count(429) >= 3
@@ -47,7 +47,7 @@ def test_a_caller_that_comes_too_often_is_told_when_to_come_back(cta: str) -> No
 
 
 def test_strangers_cannot_try_tokens_for_ever(cta: str) -> None:
-    with service_in_thread(cta) as address, httpx.Client(base_url=address) as client:
+    with service_in_thread(cta) as address, httpx.Client(base_url=address, timeout=60) as client:
         guesses = [f"bdt_{number:012x}_{'A' * 43}" for number in range(80)]
         codes = [client.get("/v1/experiments", headers=bearer(guess)).status_code for guess in guesses]
         assert set(codes) == {401, 429}

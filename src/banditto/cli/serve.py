@@ -94,7 +94,7 @@ def serve(
         tokens = opened.write(lambda rows: len(rows.tokens()))  # which makes the tables where there are none
         token = _demonstration(url, opened) if demo else ""
     for address in served(settings, listening, quiet=quiet):
-        sys.stderr.write(f"banditto: serving {shown_url(url)} at {address}\n")
+        sys.stderr.write(f"banditto: serving {shown_url(url)} at {address}; open that in a browser to look\n")
         if demo:
             sys.stderr.write(_first_call(address, token))
         elif not tokens:
@@ -109,7 +109,7 @@ def serve(
 def check_service() -> None:
     """Refuse to go on without what the service needs, and say how to install it."""
     parameters.check_extra()
-    for library in ("fastapi", "uvicorn", "prometheus_client"):
+    for library in ("fastapi", "uvicorn", "prometheus_client", "jinja2", "python_multipart"):
         if find_spec(library) is None:
             raise MissingExtra("the service", library.replace("_", "-"), "service")
 
@@ -142,7 +142,9 @@ def _demonstration(url: str, store: Store) -> str:
 def _first_call(address: str, token: str) -> str:
     """Write a call of curl that gets the first ticket."""
     return (
-        "banditto: the first call, with a token for the experiment demo that lives for a day:\n\n"
+        f"banditto: its page is {address}/experiments/demo; the token to sign in with, for a day:\n\n"
+        f"  {token}\n\n"
+        "banditto: the first call, with the same token:\n\n"
         f"  curl {address}/v1/experiments/demo/ask -H 'Authorization: Bearer {token}' \\\n"
         "    -H 'Content-Type: application/json' -d '{\"unit\": \"user-1\"}'\n\n"
     )

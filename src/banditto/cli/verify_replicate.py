@@ -20,9 +20,11 @@ Expect = Annotated[
 REPLICATION_VERSION: Final = 2  # of the schema
 VERIFICATION_VERSION: Final = 2
 _URL_AND_NAME = parameters.StandsFor("store", "name")
-Run = Annotated[str, typer.Argument(metavar="RUN", help="URL#NAME."), _URL_AND_NAME]
+Run = Annotated[
+    str, typer.Argument(metavar="RUN", help="URL#NAME, or the file of a log (export --format json)."), _URL_AND_NAME
+]
 OtherRun = Annotated[
-    str, typer.Argument(metavar="RUN", help="URL#NAME of another run of the same protocol."), _URL_AND_NAME
+    str, typer.Argument(metavar="RUN", help="Another run of the same protocol, the same way."), _URL_AND_NAME
 ]
 
 

@@ -16,7 +16,7 @@ from banditto.core.input_files import Unreadable, opened
 from banditto.engine.blocks import Progress
 from banditto.engine.observations import Observations
 from banditto.live.event_log import Event
-from banditto.live.folded_log import folded
+from banditto.live.folded_log import FoldedLog, folded
 from banditto.live.observing import observed
 from banditto.live.registration import Registration
 
@@ -35,18 +35,26 @@ _SHAPES = (ValueError, TypeError, LookupError, AttributeError)  # what reading a
 
 def read_exported(path: Path, progress: Progress | None = None) -> Observations:
     """Read and verify a log that was exported; what was seen comes back. `LogError` if it does not verify."""
+    return observed(fold_exported(path, progress, "source"))
+
+
+def fold_exported(path: Path, progress: Progress | None, argument: str) -> FoldedLog:
+    """Fold a log that was exported, and verify it on the way; an error names the argument that the file was given as.
+
+    `LogError` if it does not verify.
+    """
     try:
         with opened(path, _LARGEST_FILE) as raw, io.TextIOWrapper(raw, encoding="utf-8") as file:
             size = path.stat().st_size
             document = ExportedEvents(file, lambda read: None if progress is None else progress(min(read, size), size))
-            return _observed(document)
+            return _folded(document)
     except BandittoError:
         raise
     except (OSError, Unreadable) as error:
         given = masked(str(getattr(error, "strerror", None) or error))
-        raise InvalidArgument("source", str(path), f"{_ALLOWED}, or URL#NAME ({given})") from None
+        raise InvalidArgument(argument, str(path), f"{_ALLOWED}, or URL#NAME ({given})") from None
     except (*_SHAPES, RecursionError):
-        raise InvalidArgument("source", str(path), _ALLOWED) from None
+        raise InvalidArgument(argument, str(path), _ALLOWED) from None
 
 
 class ExportedEvents:
@@ -101,6 +109,6 @@ class ExportedEvents:
             yield Event(content["number"], content["kind"], content["time"], body, content["hash"])
 
 
-def _observed(document: ExportedEvents) -> Observations:
+def _folded(document: ExportedEvents) -> FoldedLog:
     (_, fold) = deque(folded(iter(document), document.row), maxlen=1).pop()  # an empty log is an error
-    return observed(fold)
+    return fold

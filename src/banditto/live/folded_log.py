@@ -65,7 +65,7 @@ class FoldedLog:
     """Folds a log again, with all that `verify` must remember: tickets, rewards, metrics, requests, decisions."""
 
     def __init__(self, registration: Registration, name: str, first: Event) -> None:
-        self.registration = registration
+        self.registration, self.name = registration, name
         self.ids = TicketIds(name, bare=registration.first_version)
         self.standing = Standing.start(Course(registration).start())
         self.book = TicketBook()

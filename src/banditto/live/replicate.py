@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from banditto.core.errors import ConflictError, InvalidArgument, LogError
 from banditto.core.json_types import Digest, Keywords, Natural
 from banditto.engine.blocks import Progress
 from banditto.live.checked_words import checked_name
+from banditto.live.exported_log import fold_exported
 from banditto.live.folded_log import Decision, FoldedLog, folded
 from banditto.live.reading import Reading
 from banditto.live.registration import Registration
@@ -183,12 +185,12 @@ def replicate(first: str, second: str, *, progress: Callable[[str, int, int], No
     """Compare two runs of one protocol; where they first differ comes back, and what caused it.
 
     Args:
-        first: a run as URL#NAME, such as sqlite:///trial.db#cta.
+        first: a run as URL#NAME, such as sqlite:///trial.db#cta, or the file of a log from `export --format json`.
         second: another run of the same protocol.
         progress: called with the run, the number of its events that were read, and how many there are.
 
     Raises:
-        InvalidArgument: a run is not there, or is not written as URL#NAME.
+        InvalidArgument: a run is not there, or is neither URL#NAME nor an exported log.
         ConflictError: the runs have two protocols.
         LogError: a log does not verify.
         StoreError: a store cannot be reached, or is of another kind.
@@ -228,7 +230,7 @@ def replicate(first: str, second: str, *, progress: Callable[[str, int, int], No
     names = registration.arm_names
     return Replication(
         digest=registration.digest,
-        runs=(first.rpartition("#")[2], second.rpartition("#")[2]),
+        runs=(sides[0].name, sides[1].name),
         decisions=(len(one), len(two)),
         compared=compared,
         divergence=divergence,
@@ -246,14 +248,18 @@ def split_address(address: str) -> tuple[str, str]:
     """Split URL#NAME into the URL and the checked name."""
     url, mark, name = address.rpartition("#")
     if not mark or not url:
-        raise InvalidArgument("run", shown_url(address), "URL#NAME, such as sqlite:///trial.db#cta")
+        raise InvalidArgument(
+            "run", shown_url(address), "URL#NAME, such as sqlite:///trial.db#cta, or the file of an exported log"
+        )
     return url, checked_name(name)
 
 
 def _read(number: int, address: str, progress: Progress | None) -> FoldedLog:
     """Fold the whole log of one run; an error says which run it is about."""
-    url, name = split_address(address)
     try:
+        if "#" not in address and "://" not in address:
+            return fold_exported(Path(address), progress, "run")
+        url, name = split_address(address)
         with Store(url) as store:
             return store.read(lambda view: _whole(view, name, progress))
     except LogError as error:

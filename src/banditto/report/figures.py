@@ -292,7 +292,7 @@ def price_figure(
     shown = limits if quantity == "horizon" else ()
     figure = new_figure(look, _HEIGHT + legend_height(look, [*names, *(line.name for line in shown)]))
     axes = figure.subplots()
-    for limit, dashes in zip(shown, ("--", ":"), strict=False):
+    for limit, dashes in zip(shown, ("--", ":", "-."), strict=False):
         axes.plot(limit.rhos, limit.pulls, linestyle=dashes, color=look.theme.ink, linewidth=1.0, label=limit.name)
     for index, name in enumerate(names):
         line = [point for point in points if point.policy == name]

@@ -20,7 +20,7 @@ def forest_figure(analysis: Analysis, look: Look = LOOKS["light", "wide"]) -> Fi
     """Draw means above and differences below, each with its interval; a difference of 0 has a line."""
     arms = [arm for arm in analysis.arms if arm.estimate is not None][:MOST_ROWS]
     differences = analysis.differences[:MOST_ROWS]
-    percent = analysis.observations.binary and analysis.observations.ends == (0.0, 1.0)
+    percent = analysis.percent
     scale = 100.0 if percent else 1.0
     with drawn_in(look):
         rows = [len(arms), len(differences)] if differences else [len(arms)]

@@ -21,12 +21,14 @@ from banditto.service.bounds import Bounds
 from banditto.service.gate import Doors, Gate
 from banditto.service.lanes import Lanes
 from banditto.service.monitoring import Counts, Watch, bug
+from banditto.service.pages.page_routes import PAGES, Pages, shown
+from banditto.service.pages.refused import refused_page
 from banditto.service.plain_json import json_response, problem_response
-from banditto.service.planning_jobs import PlanningJobs
 from banditto.service.problem_json import MEDIA_TYPE, Problem
 from banditto.service.refusals import Refusal
 from banditto.service.routes import ROUTES, Route, Routes
 from banditto.service.service_settings import ServiceSettings
+from banditto.service.side_process import SideProcess
 from banditto.version import __version__
 
 _BRANCHES = {"int", "float", "str", "bool"}  # as pydantic names the types of a union
@@ -46,11 +48,13 @@ def application() -> ASGIApp:
 def make_application(settings: ServiceSettings) -> tuple[ASGIApp, Doors]:
     """Make the application: what comes back is to be served, and the list of all doors to it."""
     counts = Counts()
-    lanes, plans = Lanes(settings.store, counts.on_step), PlanningJobs(settings.job_seconds)
+    lanes = Lanes(settings.store, counts.on_step)
+    plans = SideProcess(settings.job_seconds, "a plan", "`banditto plan` has no limit")
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
         yield
+        pages.close()
         plans.close()
         lanes.close()
 
@@ -63,7 +67,7 @@ def make_application(settings: ServiceSettings) -> tuple[ASGIApp, Doors]:
         redoc_url=None,
         lifespan=life,
     )
-    doors, routes = Doors(), Routes(lanes, plans, counts)
+    doors, routes, pages = Doors(), Routes(lanes, plans, counts), Pages(lanes, plans, settings.job_seconds)
     for route in ROUTES:
         doors.add(route.method, route.path, route.scope)
         _add(app, route, routes)
@@ -72,6 +76,9 @@ def make_application(settings: ServiceSettings) -> tuple[ASGIApp, Doors]:
             app.add_api_route(
                 route.path, getattr(routes, route.act.__name__), methods=["HEAD"], include_in_schema=False
             )
+    for one in PAGES:
+        doors.add(one.method, one.path, one.scope, page=True, largest_body=one.largest_body)
+        app.add_route(one.path, shown(one.act(pages)), [one.method])
     document = _document(app)
     doors.add("GET", "/openapi.json", None)
     app.add_route("/openapi.json", lambda request: json_response(document), ["GET"])
@@ -79,8 +86,9 @@ def make_application(settings: ServiceSettings) -> tuple[ASGIApp, Doors]:
     app.add_exception_handler(Refusal, _unknown)
     app.add_exception_handler(RequestValidationError, _misshapen)
     app.add_exception_handler(HTTPException, _failed)
-    app.add_exception_handler(Exception, lambda request, error: problem_response(bug()))  # `Watch` logs where
-    made: ASGIApp = Gate(Bounds(app, settings), doors, settings, lanes)
+    app.add_exception_handler(Exception, _surprised)
+    pages.gate = Gate(Bounds(app, settings), doors, settings, lanes)
+    made: ASGIApp = pages.gate
     if settings.origins:
         allowed = ["Authorization", "Content-Type", "Idempotency-Key"]
         made = CORSMiddleware(
@@ -156,6 +164,13 @@ def _failed(request: Request, error: Exception) -> Response:
     if error.status_code == 400:
         return problem_response(InvalidArgument("body", "something that cannot be read", "an object, as JSON"), 400)
     return problem_response(ServiceError(error.status_code, str(error.detail)))
+
+
+def _surprised(request: Request, error: Exception) -> Response:
+    """Say that something happened which should not; `Watch` logs where."""
+    if request.scope["state"].get("page"):
+        return refused_page(request, Refusal(bug()))
+    return problem_response(bug())
 
 
 # -- the document ------------------------------------------------------------------------------------------------------

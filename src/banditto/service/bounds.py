@@ -47,9 +47,10 @@ class Bounds:
 
     async def _taken_in(self, scope: Scope, receive: Receive) -> bytes | None:
         """Read a body; None comes back if the caller goes before its end."""
+        largest = scope["state"].get("largest_body") or self._largest
         sizes = [value for name, value in scope["headers"] if name == b"content-length"]
-        if sizes and (not sizes[0].isdigit() or int(sizes[0][:20]) > self._largest):
-            raise self._too_large()
+        if sizes and (not sizes[0].isdigit() or int(sizes[0][:20]) > largest):
+            raise _too_large(largest)
         parts, size = [], 0
         while True:
             message = await receive()
@@ -57,8 +58,8 @@ class Bounds:
                 return None
             part = message.get("body", b"")
             size += len(part)
-            if size > self._largest:
-                raise self._too_large()
+            if size > largest:
+                raise _too_large(largest)
             parts.append(part)
             if not message.get("more_body", False):
                 return b"".join(parts)
@@ -77,9 +78,6 @@ class Bounds:
                     if message["type"] != "http.request" or not message.get("more_body", False):
                         return
 
-    def _too_large(self) -> ServiceError:
-        return ServiceError(413, f"the body is larger than {self._largest:,} bytes")
-
     async def _refuse(self, error: ServiceError, scope: Scope, send: Send) -> None:
         """Answer, and close the connection: nobody reads what would still come."""
         made = problem_response(error)
@@ -89,3 +87,7 @@ class Bounds:
             return {"type": "http.disconnect"}
 
         await made(scope, nothing, send)
+
+
+def _too_large(largest: int) -> ServiceError:
+    return ServiceError(413, f"the body is larger than {largest:,} bytes")

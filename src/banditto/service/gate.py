@@ -1,5 +1,8 @@
 """The gate: every request passes here first. What has no door is not there, and a door has a scope or is open.
 
+Programs bring their token in a header, browsers in a cookie. A door takes one of the two: what a foreign page makes a
+browser send reaches no door of the API.
+
 The gate knows the routes by the same call that adds them to the application (`doors.add` in `application.py`), and
 refuses whatever it does not know: a route that somebody forgot to give a scope cannot be reached.
 """
@@ -11,6 +14,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
+from starlette.requests import HTTPConnection
 from starlette.routing import compile_path
 from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as Connection
@@ -19,6 +23,8 @@ from banditto.core.errors import BandittoError, InvalidArgument, NotAllowed, Ser
 from banditto.live.checked_words import checked_name
 from banditto.live.reading import now
 from banditto.service.lanes import Lanes
+from banditto.service.pages.refused import refused_page
+from banditto.service.pages.sessions import token_of
 from banditto.service.rate_limits import RateLimits
 from banditto.service.refusals import Refusal
 from banditto.service.service_settings import ServiceSettings
@@ -28,13 +34,18 @@ _STRANGERS = 20.0  # tokens a second that one address may try
 _MOST_TOKENS = 1000  # that are remembered
 
 
+NeededScope = Scope | Literal["any"] | None
+
+
 class Door(NamedTuple):
     """A route: how it is called, and the scope that it needs; "any" is any token's, None lets everybody in."""
 
     method: str
     template: str
     pattern: re.Pattern[str]
-    scope: Scope | Literal["any"] | None
+    scope: NeededScope
+    page: bool  # whether it is for browsers, whose token is in a cookie
+    largest_body: int | None  # bytes that a request may have; None: as many as everywhere
 
 
 class Doors:
@@ -43,9 +54,11 @@ class Doors:
     def __init__(self) -> None:
         self.all: list[Door] = []
 
-    def add(self, method: str, template: str, scope: Scope | Literal["any"] | None) -> None:
+    def add(
+        self, method: str, template: str, scope: NeededScope, *, page: bool = False, largest_body: int | None = None
+    ) -> None:
         """Add a route."""
-        self.all.append(Door(method, template, compile_path(template)[0], scope))
+        self.all.append(Door(method, template, compile_path(template)[0], scope, page, largest_body))
 
     def find(self, method: str, path: str) -> tuple[Door, Mapping[str, str]]:
         """Find the route of a request, with what stands in its path; there may be none."""
@@ -80,31 +93,33 @@ class Gate:
                 await send({"type": "websocket.close", "code": 1008})
             return
         noted: dict[str, Any] = connection.setdefault("state", {})
+        page = False
         try:
             door, places = self._doors.find(connection["method"], connection["path"])
-            noted["route"] = door.template
+            noted["route"], page = door.template, door.page
+            noted["page"], noted["largest_body"] = door.page, door.largest_body
             if door.scope is not None:
-                token = await self._admitted(connection)
-                noted["token"] = token
+                text = token_of(HTTPConnection(connection)) if page else _bearer(connection)
+                noted["token"] = token = await self.admitted(connection, text)
                 if door.scope != "any":
                     token.check_scope(door.scope)
                 if "name" in places:
                     token.check_experiment(places["name"])
                     noted["experiment"] = checked_name(places["name"])
         except Refusal as error:
-            await error.response()(connection, receive, send)
+            await _answer(error, page)(connection, receive, send)
             return
         except InvalidArgument as error:  # what can be no name is nobody's
-            await Refusal(error, 404).response()(connection, receive, send)
+            await _answer(Refusal(error, 404), page)(connection, receive, send)
             return
         except BandittoError as error:
-            await Refusal(error).response()(connection, receive, send)
+            await _answer(Refusal(error), page)(connection, receive, send)
             return
         await self._inner(connection, receive, send)
 
-    async def _admitted(self, connection: Connection) -> Token:
-        """Find out whose token a request has, and whether it may call now."""
-        halves = halves_of(_bearer(connection))
+    async def admitted(self, connection: Connection, text: str) -> Token:
+        """Find out whose token this is, and whether it may be used now."""
+        halves = halves_of(text)
         address = str((connection.get("client") or ("nobody",))[0])
         if halves is None:  # which costs nothing
             raise NotAllowed(401, "a token is needed: Authorization: Bearer bdt_...")
@@ -139,6 +154,17 @@ class Gate:
         seconds = limits.wait(caller)
         if seconds:
             raise Refusal.of_rate(seconds)
+
+
+def _answer(refusal: Refusal, page: bool) -> ASGIApp:
+    """Write a refusal for whoever called: as a page for people, as an object for programs."""
+    if not page:
+        return refusal.response()
+
+    async def shown(connection: Connection, receive: Receive, send: Send) -> None:
+        await refused_page(HTTPConnection(connection), refusal)(connection, receive, send)
+
+    return shown
 
 
 def _bearer(connection: Connection) -> str:

@@ -55,6 +55,13 @@ class PatientProtocol(H11Protocol):
         self._stop_timing_reader()
         super().resume_writing()
 
+    def shutdown(self) -> None:
+        """End the connection once its answer is sent, and at once if that has no end of its own."""
+        if self.cycle is not None and not self.cycle.response_complete and self.scope.get("state", {}).get("endless"):
+            self.transport.close()
+        else:
+            super().shutdown()
+
     def _stop_timing_reader(self) -> None:
         if self._reading_timer is not None:
             self._reading_timer.cancel()

@@ -29,7 +29,8 @@ from banditto.service.calls import MOST_REWARDS
 from banditto.service.lanes import Lanes
 from banditto.service.monitoring import Counts
 from banditto.service.plain_json import json_response
-from banditto.service.planning_jobs import PlanningJobs
+from banditto.service.planned import planned
+from banditto.service.side_process import SideProcess
 from banditto.service.tokens import Scope, Token
 
 ExportKind = Literal["csv", "json", "parquet", "html"]
@@ -56,7 +57,7 @@ OlderThan = Annotated[float | None, Query(description="seconds that a ticket mus
 class Routes:
     """Answers requests; every method is a route."""
 
-    def __init__(self, lanes: Lanes, plans: PlanningJobs, counts: Counts) -> None:
+    def __init__(self, lanes: Lanes, plans: SideProcess, counts: Counts) -> None:
         self._lanes, self._plans, self._counts = lanes, plans, counts
 
     # -- steps ---------------------------------------------------------------------------------------------------------
@@ -215,18 +216,12 @@ class Routes:
     async def export(self, name: str, kind: ExportKind) -> Response:
         """Get tickets (csv, parquet), the log (json) or an audit report (html) of a log that verifies."""
         await self._known(name)
-        file = await self._lanes.job(lambda: self._exported(name, kind))
-        ending = f'attachment; filename="{name}.{kind}"'
-        headers = {"Content-Disposition": ending, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-        if kind == "html":  # a report has no business with anything but itself
-            headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
-        return StreamingResponse(
-            _parts(file), media_type=_TYPES[kind], headers=headers, background=BackgroundTask(file.close)
-        )
+        file = await self._lanes.job(lambda: exported(self._lanes.url, name, kind))
+        return file_response(file, name, kind)
 
     async def plan(self, body: bodies.PlanBody) -> Response:
         """Solve for the one of gap, rho and horizon that is left out, and say what the experiment will cost."""
-        return json_response(await self._plans.plan(body.model_dump()))
+        return json_response(await self._plans.run(planned, body.model_dump()))
 
     # -- the service itself --------------------------------------------------------------------------------------------
 
@@ -250,24 +245,36 @@ class Routes:
         """Find an experiment, or refuse a name that nobody has."""
         return await self._lanes.see(name, lambda trial: trial)
 
-    def _exported(self, name: str, kind: ExportKind) -> IO[bytes]:
-        """Write an export into a file that is gone when it is closed; only what is whole is sent."""
-        file = tempfile.TemporaryFile()  # noqa: SIM115 (it is closed when it was sent)
-        try:
-            if kind == "html":
-                from banditto.report.audit import audit_page
 
-                log = read_log(self._lanes.url, name)
-                if log.verification.problem is not None:
-                    raise LogError(log.verification.problem, log.verification.event)
-                file.write(audit_page(log).encode())
-            else:
-                export(self._lanes.url, name, kind, file)
-            file.seek(0)
-        except BaseException:
-            file.close()
-            raise
-        return file
+def exported(url: str, name: str, kind: ExportKind) -> IO[bytes]:
+    """Write an export into a file that is gone when it is closed; only what is whole is sent."""
+    file = tempfile.TemporaryFile()  # noqa: SIM115 (it is closed when it was sent)
+    try:
+        if kind == "html":
+            from banditto.report.audit import audit_page
+
+            log = read_log(url, name)
+            if log.verification.problem is not None:
+                raise LogError(log.verification.problem, log.verification.event)
+            file.write(audit_page(log).encode())
+        else:
+            export(url, name, kind, file)
+        file.seek(0)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def file_response(file: IO[bytes], name: str, kind: ExportKind) -> Response:
+    """Send an export, part by part; it is closed afterwards."""
+    ending = f'attachment; filename="{name}.{kind}"'
+    headers = {"Content-Disposition": ending, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+    if kind == "html":  # a report has no business with anything but itself
+        headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
+    return StreamingResponse(
+        _parts(file), media_type=_TYPES[kind], headers=headers, background=BackgroundTask(file.close)
+    )
 
 
 def _parts(file: IO[bytes]) -> Iterator[bytes]:

@@ -145,7 +145,7 @@ class Analysis:
         best = self.arms[self.compared]
         _, _, places = outwards(self._scale * best.low, self._scale * best.high)
         mean = self._mean(best.estimate, min(places, 4))
-        pays = f"{mean} of {best.used:,}" if self._percent else f"{mean} on average of {best.used:,}"
+        pays = f"{mean} of {best.used:,}" if self.percent else f"{mean} on average of {best.used:,}"
         if self.winner is None:
             said = f"{best.name} leads: {pays}"
         elif self.winner != best.name:  # chosen without ever having been pulled, by what features say
@@ -161,7 +161,7 @@ class Analysis:
         if found is None:
             return "there is nothing to compare it with"
         low, high = self._scale * found[0], self._scale * found[1]
-        unit = " points" if self._percent else ""
+        unit = " points" if self.percent else ""
         next_one = "the next" if all(arm.used for arm in self.arms) else "the next that was pulled"
         if low > 0.0:
             least, most, _ = outwards(low, high, 2)
@@ -173,18 +173,18 @@ class Analysis:
         return f"between {least.lstrip('-')}{unit} worse and {most}{unit} better than {next_one}"
 
     @property
-    def _percent(self) -> bool:
+    def percent(self) -> bool:
         """Whether rewards are 0 or 1, so that means are shares."""
         return self.observations.binary and self.observations.ends == (0.0, 1.0)
 
     @property
     def _scale(self) -> float:
-        return 100.0 if self._percent else 1.0
+        return 100.0 if self.percent else 1.0
 
     def _mean(self, value: float | None, places: int) -> str:
         if value is None:
             return ""
-        return f"{self._scale * value:.{places}f}" + ("%" if self._percent else "")
+        return f"{self._scale * value:.{places}f}" + ("%" if self.percent else "")
 
     @property
     def statement(self) -> str:
@@ -201,7 +201,7 @@ class Analysis:
         Ends of intervals are rounded outwards.
         """
         words = {"first": "", "after": "pulls after the choice", "all": "", "none": "never pulled"}
-        sign = "%" if self._percent else ""
+        sign = "%" if self.percent else ""
         rows = []
         for number, arm in enumerate(self.arms):
             word = words[arm.data]
@@ -216,7 +216,7 @@ class Analysis:
 
     def difference_rows(self) -> list[tuple[str, str, str, str, str, str]]:
         """Return a line for each comparison: the two arms, difference, ratio, and their intervals."""
-        unit = " points" if self._percent else ""
+        unit = " points" if self.percent else ""
         rows = []
         for one in self.differences:
             low, high, places = outwards(self._scale * one.low, self._scale * one.high)
@@ -308,9 +308,10 @@ class Analysis:
             pandas = import_module("pandas")
         except ImportError:
             raise MissingExtra("to_frame", "pandas", "data") from None
-        return pandas.DataFrame(self._records())
+        return pandas.DataFrame(self.records())
 
-    def _records(self) -> Sequence[Mapping[str, object]]:
+    def records(self) -> Sequence[Mapping[str, object]]:
+        """Return a row for each arm, and one for each comparison, by the names of the columns."""
         columns = ("arm", "against", "estimate", "low", "high", "pulls", "used")
         rows: list[tuple[object, ...]] = [
             (arm.name, None, arm.estimate, arm.low, arm.high, arm.pulls, arm.used) for arm in self.arms
