@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from banditto.measure.plan.plans import asked
-from banditto.measure.plan.price_table import ARMS, PATH, POWER, RHOS, SPREADS, Row, family_of
+from banditto.measure.plan.price_table import ARMS, PATH, POWER, RHOS, SPREADS, PriceRow, family_of
 from banditto.measure.plan.questions import MARGINS
 from banditto.measure.plan.rehearsal import rehearse
 from banditto.policies.policy import Level
@@ -18,7 +18,7 @@ _EXECUTIONS = 4096
 _RATES = {"any": None, "rates": 0.1}
 
 
-def row(family: str, arms: int, rho: float, spread: float) -> Row:
+def row(family: str, arms: int, rho: float, spread: float) -> PriceRow:
     """Work out a row: the most pulls of one-cut and early-cut, and early-cut's mean at the gap, in units of the gap."""
     rate = _RATES[family]
     variance, _ = family_of(rate)
@@ -31,7 +31,7 @@ def row(family: str, arms: int, rho: float, spread: float) -> Row:
         fitting = replace(early, horizon=arms * early.cap + 1)
     mean = rehearse(fitting, questions["winner"].instance(gap), gap, _EXECUTIONS, 0).decided.mean()
     values = (one_cut.arms * one_cut.pulls_per_arm, arms * early.cap, float(mean))
-    return Row(family, arms, rho, spread, *(float(f"{value * unit:.5g}") for value in values))
+    return PriceRow(family, arms, rho, spread, *(float(f"{value * unit:.5g}") for value in values))
 
 
 LEVELS: tuple[Level, ...] = ("sequence", "winner")

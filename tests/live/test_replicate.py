@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+from banditto.core.errors import InvalidArgument, LogError
 from banditto.live.experiment import Experiment
-from banditto.live.export import read_log
+from banditto.live.export import export, read_log
 from banditto.live.replicate import grounds_of, replicate
 from banditto.live.verify import verify
 from banditto.report.audit import audit_page
@@ -52,3 +54,24 @@ def test_two_runs_that_part_in_the_second_batch(tmp_path: Path) -> None:
     assert found.batch == 2
     assert found.sides[0].behind["0"] > found.cuts["threshold"] > found.sides[1].behind["0"]
     assert "mean of all batches so far" in audit_page(read_log(url, "one"))
+
+
+def test_exported_logs_are_compared_like_stores(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/x.db"
+    files = {}
+    for name, wins in (("one", 6.0), ("two", 0.0)):
+        with Experiment.create(url, name, registration_of(small_policy(3000))) as experiment:
+            experiment.tell_totals(1, {0: (6, 0.0), 1: (6, wins)})
+        files[name] = tmp_path / f"{name}.json"
+        with files[name].open("w+b") as file:
+            export(url, name, "json", file)
+    both = replicate(f"{url}#one", f"{url}#two")
+    assert both.divergence is not None
+    for first, second in ((str(files["one"]), str(files["two"])), (f"{url}#one", str(files["two"]))):
+        assert replicate(first, second) == both
+    (tmp_path / "bad.json").write_text(files["two"].read_text().replace('"time": "20', '"time": "21'))
+    with pytest.raises(LogError, match="^run 2: "):
+        replicate(str(files["one"]), str(tmp_path / "bad.json"))
+    for wrong in ("nothing.json", str(tmp_path)):
+        with pytest.raises(InvalidArgument, match="^run: got .* allowed: a log that `banditto export"):
+            replicate(str(files["one"]), wrong)

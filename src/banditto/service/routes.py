@@ -29,7 +29,7 @@ from banditto.service.calls import MOST_REWARDS
 from banditto.service.lanes import Lanes
 from banditto.service.monitoring import Counts
 from banditto.service.plain_json import json_response
-from banditto.service.planned import planned
+from banditto.service.service_plans import planned
 from banditto.service.side_process import SideProcess
 from banditto.service.tokens import Scope, Token
 

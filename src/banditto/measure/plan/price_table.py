@@ -23,7 +23,7 @@ SPREADS = (0.02, 0.1, 0.3, 0.8)  # gap / variance
 Family = Literal["any", "rates"]
 
 
-class Row(NamedTuple):
+class PriceRow(NamedTuple):
     """A row of the table: for whom, and pulls in units of variance / gap^2."""
 
     family: str
@@ -84,5 +84,5 @@ def _between(places: tuple[float, ...], value: float) -> list[tuple[float, float
 @cache
 def _table() -> dict[tuple[object, ...], Prices]:
     content = json.loads(PATH.read_text(encoding="utf-8"))
-    rows = [Row(*row) for row in content["rows"]]
+    rows = [PriceRow(*row) for row in content["rows"]]
     return {row[:4]: Prices(*row[4:]) for row in rows}

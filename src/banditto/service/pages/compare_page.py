@@ -18,10 +18,10 @@ from banditto.live.replicate import Divergence, Replication, replicate
 from banditto.report.standing_figures import SeenSide
 from banditto.service.lanes import Lanes
 from banditto.service.pages import pictures
+from banditto.service.pages.csv_tables import csv_text
 from banditto.service.pages.pictures import Pictures, Wanted
 from banditto.service.pages.rendering import page
 from banditto.service.pages.sessions import check_form
-from banditto.service.pages.tables import csv_text
 from banditto.service.tokens import Token
 
 LARGEST_UPLOAD = 64 * 2**20  # bytes of two logs together

@@ -26,6 +26,7 @@ from banditto.service.lanes import Lanes
 from banditto.service.pages import pictures
 from banditto.service.pages.again import Again, can_run_again, run_again
 from banditto.service.pages.compare_page import LARGEST_UPLOAD, ComparePage
+from banditto.service.pages.csv_tables import table
 from banditto.service.pages.experiment_view import ExperimentView, decisions_of, means_seen, played, utc_now, view_of
 from banditto.service.pages.following import Followers
 from banditto.service.pages.forms import form
@@ -35,7 +36,6 @@ from banditto.service.pages.plan_page import PlanPage
 from banditto.service.pages.refused import refused_page
 from banditto.service.pages.rendering import HEADERS, page, static_file
 from banditto.service.pages.sessions import check_form, check_origin, inner_path, sign_in, sign_out
-from banditto.service.pages.tables import table
 from banditto.service.refusals import Refusal
 from banditto.service.routes import ExportKind, exported, file_response
 from banditto.service.side_process import SideProcess
@@ -48,7 +48,7 @@ _TRAIL = 20  # events of a page
 _MOST_REPEATS = 50  # results of simulations that are kept
 
 
-class Seen(NamedTuple):
+class LookedAt(NamedTuple):
     """One experiment as it was looked at."""
 
     trial: Experiment
@@ -157,7 +157,7 @@ class Pages:
         seen = await self._seen(request)
         return page(request, "details.html", **await self._content(request, seen))
 
-    async def _content(self, request: Request, seen: Seen) -> dict[str, Any]:
+    async def _content(self, request: Request, seen: LookedAt) -> dict[str, Any]:
         name, status, analysis = seen.trial.name, seen.status, seen.status.analysis
         pending = await self._lanes.see(name, lambda trial: trial.pending(None, 5))
         return {
@@ -184,7 +184,7 @@ class Pages:
             request, "events.html", name=seen.trial.name, trail=trail, last=last, of=seen.status.events, step=_TRAIL
         )
 
-    async def _trail(self, seen: Seen, last: int) -> list[Event]:
+    async def _trail(self, seen: LookedAt, last: int) -> list[Event]:
         def look(store: Any) -> list[Event]:
             def read(view: Any) -> list[Event]:
                 found: list[Event] = view.events_after(view.known(seen.trial.name)["id"], max(0, last - _TRAIL), _TRAIL)
@@ -225,7 +225,7 @@ class Pages:
         again = await self._repeated(seen)
         return page(request, "again.html", found=again, name=seen.trial.name, view=seen.view(), decision=seen.last)
 
-    async def _repeated(self, seen: Seen) -> Again:
+    async def _repeated(self, seen: LookedAt) -> Again:
         registration, analysis = seen.trial.registration, seen.status.analysis
         if analysis is None or not can_run_again(registration):
             raise InvalidArgument("experiment", seen.trial.name, "one with a decision, whose arms have no features")
@@ -290,7 +290,7 @@ class Pages:
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
-    async def _seen(self, request: Request) -> Seen:
+    async def _seen(self, request: Request) -> LookedAt:
         """Look at the experiment that a path names."""
         trial, status = await self._lanes.see(request.path_params["name"], lambda trial: (trial, trial.status()))
 
@@ -298,7 +298,7 @@ class Pages:
             return list(store.read(lambda view: view.decisions(view.known(trial.name)["id"])))
 
         events = await self._lanes.look(decided)
-        return Seen(trial, status, events, decisions_of(events))
+        return LookedAt(trial, status, events, decisions_of(events))
 
 
 def shown(act: Handler) -> Handler:

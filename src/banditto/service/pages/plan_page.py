@@ -22,12 +22,12 @@ from banditto.measure.plan.yardsticks import LimitLine, ordinary_test
 from banditto.policies.policy import Level
 from banditto.problems.environments.bernoulli import Bernoulli
 from banditto.service.lanes import Lanes
+from banditto.service.pages.csv_tables import table
 from banditto.service.pages.forms import form
 from banditto.service.pages.pictures import Pictures, Wanted, draw_prices
 from banditto.service.pages.rendering import HEADERS, page
 from banditto.service.pages.sessions import check_form
-from banditto.service.pages.tables import table
-from banditto.service.planned import planned
+from banditto.service.service_plans import planned
 from banditto.service.side_process import SideProcess
 from banditto.service.tokens import Token
 

@@ -1,0 +1,39 @@
+"""Figures of an experiment's page: every look, odd names, and colours that arms do not share with policies."""
+
+from __future__ import annotations
+
+import pytest
+
+from banditto.report.ribbons import ARM_COLOURS, OTHERS
+from banditto.report.standing_figures import MOST_ARMS, PlayedBatch, SeenSide, arm_colour, means_figure, play_figure
+from banditto.report.style import DARK, LIGHT, LOOKS, Look, as_svg, drawn_in
+
+ODD = ["$x$", "_private", "<script>", "x" * 200, "שלום"]
+
+
+@pytest.mark.parametrize("look", LOOKS.values(), ids=["-".join(key) for key in LOOKS])
+def test_figures_are_drawn_in_every_look(look: Look) -> None:
+    batches = [PlayedBatch((5,) * 5, True), PlayedBatch((7, 0, 7, 0, 0), True), PlayedBatch((9, 0, 0, 0, 0), False)]
+    sides = [SeenSide(lab, dict.fromkeys(ODD, 0.5) | {ODD[0]: 0.6}, {ODD[0]: (0.4, 0.8)}) for lab in ("here", "$there")]
+    with drawn_in(look):
+        bars = play_figure(ODD, batches, look)
+        means = means_figure(sides, {"commit": 0.05}, look, percent=True)
+        drawn = [as_svg(bars), as_svg(means)]
+    assert all(text.startswith(b"<?xml") and b"<script" not in text for text in drawn)
+    assert len(bars.axes[0].patches) == 5 + 2 + 1
+    points = [line for axes in means.axes for line in axes.lines if line.get_marker() == "o"]
+    assert len(points) == 2 * len(ODD)
+    cuts = [line for axes in means.axes for line in axes.lines if line.get_color() == look.theme.alarm]
+    assert [line.get_xdata()[0] for line in cuts] == [pytest.approx(55.0)] * 2  # type: ignore[index]  # of an axvline
+
+
+def test_many_arms_stay_one_figure() -> None:
+    names = [str(arm) for arm in range(200)]
+    figure = play_figure(names, [PlayedBatch((3,) * 200, True)])
+    assert len(figure.axes[0].patches) == MOST_ARMS
+    assert arm_colour(6) == ARM_COLOURS[6]
+    assert arm_colour(7) == arm_colour(199) == OTHERS
+
+
+def test_arms_and_policies_share_no_colour() -> None:
+    assert not set(ARM_COLOURS) & {*LIGHT.policies, *DARK.policies}
