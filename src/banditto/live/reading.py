@@ -125,8 +125,8 @@ class Reading:
     def events(self, experiment: int, progress: Progress | None = None, of: int = 0) -> Iterator[Event]:
         """Yield the log in order, without holding all of it; `of` is how many events there should be."""
         query = sql.select(*_EVENT).where(EVENTS.c.experiment == experiment).order_by(EVENTS.c.number)
-        for read, row in enumerate(streamed(self._connection, query), 1):
-            yield Event._make(row)
+        for read, event in enumerate(all_made(Event, streamed(self._connection, query)), 1):
+            yield event
             if progress is not None and read % 2000 == 0:
                 progress(min(read, of), of)
         if progress is not None:
