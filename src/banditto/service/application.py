@@ -27,6 +27,8 @@ from banditto.service.problem_json import MEDIA_TYPE, Problem
 from banditto.service.refusals import Refusal
 from banditto.service.routes import ROUTES, Route, Routes
 from banditto.service.service_settings import ServiceSettings
+from banditto.service.shortcut import Shortcut
+from banditto.service.tokens import Token
 from banditto.version import __version__
 
 _BRANCHES = {"int", "float", "str", "bool"}  # as pydantic names the types of a union
@@ -76,11 +78,11 @@ def make_application(settings: ServiceSettings) -> tuple[ASGIApp, Doors]:
     doors.add("GET", "/openapi.json", None)
     app.add_route("/openapi.json", lambda request: json_response(document), ["GET"])
     app.add_exception_handler(BandittoError, _refused)
-    app.add_exception_handler(Refusal, _unknown)
+    app.add_exception_handler(Refusal, _not_there)
     app.add_exception_handler(RequestValidationError, _misshapen)
     app.add_exception_handler(HTTPException, _failed)
     app.add_exception_handler(Exception, lambda request, error: problem_response(bug()))  # `Watch` logs where
-    made: ASGIApp = Gate(Bounds(app, settings), doors, settings, lanes)
+    made: ASGIApp = Gate(Bounds(Shortcut(app, routes, _unknown), settings), doors, settings, lanes)
     if settings.origins:
         allowed = ["Authorization", "Content-Type", "Idempotency-Key"]
         made = CORSMiddleware(
@@ -112,10 +114,14 @@ def _refused(request: Request, error: Exception) -> Response:
     return Refusal(error).response()
 
 
-def _unknown(request: Request, error: Exception) -> Response:
-    """Say that there is no such experiment; the names of others are for those who may see them all."""
+def _not_there(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refusal)
-    found, token = error.error, request.scope["state"]["token"]
+    return _unknown(request.scope["state"]["token"], error)
+
+
+def _unknown(token: Token, error: Refusal) -> Response:
+    """Say that there is no such experiment; the names of others are for those who may see them all."""
+    found = error.error
     if isinstance(found, InvalidArgument) and (
         token.experiment is not None or not {"read", "admin"} & set(token.scopes)
     ):
