@@ -76,6 +76,13 @@ class TicketIds:
             for batch, position, attempt in tickets
         ]
 
+    def check_all(self, texts: Iterable[object]) -> None:
+        """Refuse ids as `read` does, without reading them."""
+        match = self._first.fullmatch
+        for text in texts:
+            if not isinstance(text, str) or match(text) is None:
+                self.read(text)
+
     def read_all(self, texts: Iterable[object]) -> list[Ticket]:
         """Read ids as `read` does; the first that is no ticket's of this experiment is refused."""
         match, made = self._first.fullmatch, tuple.__new__

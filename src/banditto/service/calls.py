@@ -149,7 +149,7 @@ class ExperimentCalls:
             return None
         if len(tellings) > MOST_REWARDS:
             raise InvalidArgument("rewards", f"{len(tellings):,} of them", f"at most {MOST_REWARDS:,} at once")
-        self._ids.read_all([ticket for ticket, _, _, _ in tellings])
+        self._ids.check_all([ticket for ticket, _, _, _ in tellings])
         listed = [
             {"ticket": ticket, "reward": reward}
             if not metrics and arm is None  # as most are

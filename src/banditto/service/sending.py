@@ -19,6 +19,7 @@ T = TypeVar("T")
 _PASSING = {408, 425, 429, 502, 503, 504}  # what may work a moment later
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0  # seconds
 _MOST_URLS = 1000  # that are remembered
+_ENCODER = json.JSONEncoder(allow_nan=False, check_circular=False)  # what holds itself ends in a RecursionError
 
 
 class Attempts:
@@ -122,6 +123,6 @@ def give_up(address: str, error: httpx.HTTPError) -> NoReturn:
 
 def _written(body: Mapping[str, Any]) -> bytes:
     try:
-        return json.dumps(body, allow_nan=False).encode()
+        return _ENCODER.encode(body).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidArgument("body", "something that JSON does not hold", f"plain data ({error})") from None
