@@ -15,7 +15,7 @@ import sqlalchemy as sql
 from tests.live.servers import PostgresServer
 
 import banditto as bd
-from banditto.live.ask_tell import CheckedTelling, Transaction
+from banditto.live.ask_tell import Transaction
 from banditto.live.registration import registered
 from banditto.live.store import Store, engine_of
 from banditto.live.tables import EVENTS, EXPERIMENTS, REQUESTS, TICKETS
@@ -57,7 +57,7 @@ def load(trial: bd.Experiment, events: int) -> None:
     def some(step: Transaction, pairs: int, start: int) -> None:
         for k in range(pairs):
             (ticket,) = step.ask(1, f"load-{start + k}")
-            step.tell([CheckedTelling(ticket.id, 1.0, {}, None)])
+            step.tell([(ticket.id, 1.0, {}, None)])
 
     done = trial.status().events
     while done < events:

@@ -183,3 +183,17 @@ def test_answers_say_it_as_plain_data(experiment: Experiment) -> None:
     first = experiment.ask(1, "r").to_dict()
     assert (first["repeated"], first["fallback"]) == (False, None)
     assert experiment.ask(1, "r").to_dict() == first | {"repeated": True}
+
+
+def test_a_block_of_ids_is_read_and_written_as_each_of_them() -> None:
+    tickets = [Ticket(1, 0, 0), Ticket(999_999, 7, 0), Ticket(10**6, 7, 0), Ticket(2, 10**15, 4)]
+    for bare in (False, True):
+        ids = TicketIds("cta", bare=bare)
+        texts = [ids.write(ticket) for ticket in tickets]
+        assert ids.write_all(tickets) == texts
+        assert ids.read_all(texts) == [ids.read(text) for text in texts] == tickets
+        ids.check_all(texts)
+        for bad in ("cta.1-0", "1-1-1", "other.1-1", "", 3, None):
+            for act in (ids.read_all, ids.check_all):
+                with pytest.raises(InvalidArgument, match="ticket"):
+                    act([*texts, bad])

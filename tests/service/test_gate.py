@@ -135,7 +135,7 @@ def test_every_route_has_a_door_and_every_door_its_scope(client: httpx.Client, u
     plain = {("GET", "/openapi.json"), ("HEAD", "/healthz"), ("HEAD", "/readyz")}
     assert documented | plain == set(known)
     assert {path for (_, path), scope in known.items() if scope is None} == OPEN
-    inner = app._inner._inner._inner
+    inner = app._inner._inner._inner._inner
     inner.add_api_route("/forgotten", lambda: {"secret": 1}, methods=["GET"])
     with served(app) as address:
         assert httpx.get(f"{address}/forgotten", timeout=60).status_code == 404

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from typing_extensions import TypedDict
 
 from banditto.core.json_types import Digest, Keywords, Natural, Positive
+from banditto.core.named_tuples import all_made
 from banditto.engine.observations import DecidedBy
 from banditto.measure.analysis.analysis import Analysis
 from banditto.measure.analysis.estimates import ArmContent, ArmEstimate
@@ -153,9 +154,12 @@ class Answer:
     @classmethod
     def from_dict(cls, content: AnswerContent) -> Answer:
         """Read what `to_dict` gave; the same answer comes back."""
-        fallback = content["fallback"]
+        fallback, tickets = content["fallback"], content["tickets"]
+        rows = [(ticket["id"], ticket["arm"], ticket["arm_name"], ticket["batch"]) for ticket in tickets]
+        if any(len(ticket) != len(row) for ticket, row in zip(tickets, rows, strict=True)):
+            raise TypeError("a ticket with other keys")
         return cls(
-            tickets=tuple(Assignment(**ticket) for ticket in content["tickets"]),
+            tickets=tuple(all_made(Assignment, rows)),
             state=content["state"],
             reason=content["reason"],
             repeated=content["repeated"],

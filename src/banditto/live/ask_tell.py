@@ -8,13 +8,14 @@ from __future__ import annotations
 import hmac
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from banditto.core.errors import ConflictError, InvalidArgument, shown
 from banditto.core.exact import integer
+from banditto.core.named_tuples import all_made
 from banditto.live.answers import Answer, Assignment, Changed, Fallback, Told
 from banditto.live.checked_words import UNIT_PREFIX, earlier
 from banditto.live.event_log import Kind
@@ -34,8 +35,11 @@ _TELLING: dict[str, tuple[Told, str | None]] = {
     "told": ("repeated", None),
     "late": ("excluded", None),
 }
-# a ticket's id, its reward, its metrics, and the arm that the caller believes it has
+# A ticket's id, its reward, its metrics, and the arm that the caller believes it has.
 Telling = tuple[str, float] | tuple[str, float, Metrics | None] | tuple[str, float, Metrics | None, str | int | None]
+# The same, as far as it can be checked without the ticket; the arm by its number.
+CheckedTelling = tuple[str, float, Metrics, int | None]
+_NO_METRICS: Metrics = {}
 _TOTALS_ALLOWED = "a count and a total for each arm that was planned"
 MOST_LOST = 10_000  # tickets that one step gives up
 DEADLINE_REASON = "no reward before the deadline of the registration"
@@ -52,15 +56,6 @@ class Arms(Protocol):
     @property
     def rewards(self) -> RewardRange:
         """The ends of what a reward may be."""
-
-
-class CheckedTelling(NamedTuple):
-    """A reward that was told, as far as it can be checked without its ticket."""
-
-    ticket: str
-    reward: float
-    metrics: Metrics
-    arm: int | None  # that the caller expects
 
 
 class Transaction:
@@ -119,8 +114,9 @@ class Transaction:
 
     def _answer(self, slots: Sequence[Slot], repeated: bool) -> Answer:
         names = self._registration.arm_names
-        given = tuple(Assignment(self.ids.write(ticket), arm, names[arm], ticket.batch) for ticket, arm in slots)
-        return Answer(given, "issued", repeated=repeated)
+        written = self.ids.write_all([ticket for ticket, _ in slots])
+        rows = [(text, arm, names[arm], ticket[0]) for text, (ticket, arm) in zip(written, slots, strict=True)]
+        return Answer(tuple(all_made(Assignment, rows)), "issued", repeated=repeated)
 
     def _close_overdue(self) -> None:
         """Give up tickets that have waited longer than the registration's deadline, as an event of their own."""
@@ -137,35 +133,42 @@ class Transaction:
 
     def tell(self, tellings: Sequence[CheckedTelling]) -> list[Told]:
         """Record rewards of tickets with their metrics, all or none; what became of each comes back."""
-        tickets = [self.ids.read(telling.ticket) for telling in tellings]
-        rows = self._rows.tickets(self._id, tickets)
-        seen = dict(rows)
-        known = self._known_metrics(tickets, tellings, rows)
+        tickets = self.ids.read_all([telling[0] for telling in tellings])
+        seen = self._rows.tickets(self._id, tickets)
+        measured = any(metrics for _, _, metrics, _ in tellings)
+        known = self._known_metrics(tickets, tellings, seen) if measured else {}
         answers: list[Told] = []
-        new: dict[str, list[tuple[Ticket, float, Metrics]]] = {"late": [], "told": []}
+        new: dict[str, list[tuple[Ticket, float]]] = {"late": [], "told": []}
+        done: dict[Ticket, tuple[str, float]] = {}  # what this very step has recorded
         for ticket, (text, reward, metrics, arm) in zip(tickets, tellings, strict=True):
-            if ticket not in seen:
+            row = seen.get(ticket)
+            if row is None:
                 raise InvalidArgument("ticket", text, "a ticket of this experiment")
-            mine, status, before = seen[ticket]
+            _, _, mine, status, before = row
             if arm is not None and arm != mine:
                 names = self._registration.arm_names
                 raise ConflictError(f"ticket {text} has the arm {names[mine]}, not {names[arm]}")
+            if ticket in done:
+                status, before = done[ticket]
             answer, after = _TELLING[status]
             if after is not None:
-                new[after].append((ticket, reward, metrics))
-                seen[ticket], known[ticket] = TicketRow(mine, after, reward), metrics
+                new[after].append((ticket, reward))
+                done[ticket] = after, reward
+                if metrics:
+                    known[ticket] = metrics
             elif before != reward:
                 other = f"ticket {text} has the reward {before!r} and was told {reward!r}"
                 raise ConflictError(f"{other}; a reward that was wrong can be corrected")
             elif other_metrics := conflict_of(known.get(ticket, {}), metrics):
                 raise ConflictError(f"ticket {text} {other_metrics}; metrics come with the reward and stay as they are")
             answers.append(answer)
-        self._check_names({name for told in new.values() for _, _, metrics in told for name in metrics})
+        if measured:
+            self._check_names({name for ticket in done for name in known.get(ticket, ())})
         if new["told"]:
-            self.standing.tell_many([(ticket, reward) for ticket, reward, _ in new["told"]])
+            self.standing.tell_many(new["told"])
         self.standing.late(len(new["late"]))
-        self._record("late", "late", new["late"])
-        self._record("tell", "told", new["told"])
+        self._record("late", "late", new["late"], known)
+        self._record("tell", "told", new["told"], known)
         self._decide()
         if any(new.values()):
             self._save()
@@ -175,11 +178,11 @@ class Transaction:
         self,
         tickets: Sequence[Ticket],
         tellings: Sequence[CheckedTelling],
-        rows: Mapping[Ticket, TicketRow],
+        rows: Mapping[tuple[int, int, int], TicketRow],
     ) -> dict[Ticket, Metrics]:
         """Look up the metrics of tickets that have a reward, where somebody tells metrics again."""
         both = zip(tickets, tellings, strict=True)
-        told = [ticket for ticket, telling in both if telling.metrics and ticket in rows]
+        told = [ticket for ticket, (_, _, metrics, _) in both if metrics and ticket in rows]
         again = [ticket for ticket in told if rows[ticket].reward is not None]
         return dict(self._rows.metrics(self._id, again)) if again else {}
 
@@ -193,15 +196,21 @@ class Transaction:
             allowed = f"at most {MOST_METRICS} names in an experiment, which has {len(before)}"
             raise InvalidArgument("metrics", beyond[0], allowed)
 
-    def _record(self, kind: Kind, status: str, told: Sequence[tuple[Ticket, float, Metrics]]) -> None:
-        """Add an event with these rewards and metrics, if there are any, and give their tickets another status."""
+    def _record(
+        self, kind: Kind, status: str, told: Sequence[tuple[Ticket, float]], metrics: Mapping[Ticket, Metrics]
+    ) -> None:
+        """Add an event with these rewards and their metrics, if there are any, and give their tickets another status.
+
+        There may be metrics of other tickets among those that are given.
+        """
         if told:
-            content: dict[str, Any] = {"rewards": [[*ticket, reward] for ticket, reward, _ in told]}
-            if metrics := by_name((ticket, metrics) for ticket, _, metrics in told):
-                content["metrics"] = metrics
+            content: dict[str, Any] = {"rewards": [[*ticket, reward] for ticket, reward in told]}
+            mine = [(ticket, metrics[ticket]) for ticket, _ in told if ticket in metrics] if metrics else []
+            if mine:
+                content["metrics"] = by_name(mine)
             self._append(kind, content)
-            self._rows.update(self._id, [(ticket, status, reward) for ticket, reward, _ in told])
-            self._rows.add_metrics(self._id, [(ticket, metrics) for ticket, _, metrics in told])
+            self._rows.update(self._id, status, told)
+            self._rows.add_metrics(self._id, mine)
 
     def tell_totals(self, batch: int, totals: Totals) -> Told:
         """Record a whole batch at once; whether it was new comes back."""
@@ -243,7 +252,7 @@ class Transaction:
         assert row.reward is not None
         self.standing.correct(ticket, row.reward, reward)
         self._append("correct", {"ticket": list(ticket), "before": row.reward, "after": reward, "reason": reason})
-        self._rows.update(self._id, [(ticket, "told", reward)])
+        self._rows.update(self._id, "told", [(ticket, reward)])
         self._save()
         return "recorded"
 
@@ -282,7 +291,7 @@ class Transaction:
         if older_than is not None:
             content["older_than"] = older_than
         self._append("lost", content)
-        self._rows.update(self._id, [(ticket, "missing", None) for ticket in tickets])
+        self._rows.update(self._id, "missing", [(ticket, None) for ticket in tickets])
 
     def stop(self, reason: str) -> Changed:
         """Record the end before the horizon, after which no tickets are handed out."""
@@ -347,10 +356,19 @@ def _nothing(standing: Standing, names: Sequence[str]) -> Answer:
     return Answer((), "waiting", f"batch {standing.stage.batch} waits for {waiting} rewards")
 
 
-def checked_telling(telling: Telling, registration: Arms) -> CheckedTelling:
-    """Check a reward, its metrics and its arm, whatever the ticket is; all of them come back."""
-    if type(telling) is tuple and len(telling) == 2:  # as most are
-        return CheckedTelling(telling[0], registration.rewards.checked(telling[1]), {}, None)
+def checked_tellings(tellings: Iterable[Telling], registration: Arms) -> list[CheckedTelling]:
+    """Check rewards, their metrics and their arms, whatever the tickets are; all of them come back."""
+    checked = registration.rewards.checked
+    return [
+        (telling[0], checked(telling[1]), _NO_METRICS, None)
+        if type(telling) is tuple and len(telling) == 2  # as most are
+        else _checked_telling(telling, registration)
+        for telling in tellings
+    ]
+
+
+def _checked_telling(telling: Telling, registration: Arms) -> CheckedTelling:
+    """Check one reward that has metrics or an arm, or another shape; what is told comes back."""
     try:
         ticket, reward, *more = telling
         metrics, arm = (*more, None, None)[:2]
@@ -360,7 +378,7 @@ def checked_telling(telling: Telling, registration: Arms) -> CheckedTelling:
         allowed = "a ticket's id, its reward and, if there are any, metrics and the arm"
         raise InvalidArgument("rewards", telling, allowed) from None
     expected = None if arm is None else arm_of(plain(arm), registration.arm_names)
-    return CheckedTelling(ticket, registration.rewards.checked(reward), checked_metrics(metrics), expected)
+    return ticket, registration.rewards.checked(reward), checked_metrics(metrics), expected
 
 
 def slots_of(content: Mapping[str, Any]) -> list[Slot]:

@@ -27,15 +27,15 @@ class ExactSum:
     def __init__(self, start: Fraction = Fraction(0)) -> None:
         self._numerator, self._denominator = start.numerator, start.denominator
 
-    def add(self, reward: float, sign: int = 1) -> None:
-        """Add a reward, or with the sign -1 take one away."""
+    def add(self, reward: float, times: int = 1) -> None:
+        """Add a reward so many times; -1 takes one away."""
         numerator, denominator = reward.as_integer_ratio()
         if denominator == self._denominator:
-            self._numerator += sign * numerator
+            self._numerator += times * numerator
         elif self._denominator % denominator == 0:
-            self._numerator += sign * numerator * (self._denominator // denominator)
+            self._numerator += times * numerator * (self._denominator // denominator)
         else:  # a start such as 1/3 has a denominator of its own
-            total = self.value + sign * Fraction(reward)
+            total = self.value + times * Fraction(reward)
             self._numerator, self._denominator = total.numerator, total.denominator
 
     @classmethod

@@ -19,7 +19,7 @@ from banditto.core.exact import integer
 from banditto.core.protocol import Protocol
 from banditto.engine.observations import Observations
 from banditto.live.answers import Answer, Changed, ExperimentStatus, Pending, PendingTickets, Told
-from banditto.live.ask_tell import MOST_LOST, Telling, Totals, Transaction, checked_telling
+from banditto.live.ask_tell import MOST_LOST, Telling, Totals, Transaction, checked_tellings
 from banditto.live.checked_words import (
     LONGEST_TEXT,
     LONGEST_UNIT,
@@ -223,7 +223,7 @@ class Experiment(AbstractContextManager["Experiment"]):
             InvalidArgument: there is no such ticket, or a reward or a metric is not allowed; nothing is recorded.
             ConflictError: a ticket has another reward already, or other metrics; nothing is recorded.
         """
-        tellings = [checked_telling(telling, self.registration) for telling in rewards]
+        tellings = checked_tellings(rewards, self.registration)
         return self._change("tell", lambda transaction: transaction.tell(tellings)) if tellings else []
 
     def tell_totals(self, batch: int, totals: Totals) -> Told:

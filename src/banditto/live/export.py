@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from itertools import islice
 from typing import IO, Any, NamedTuple
@@ -40,6 +40,7 @@ COLUMNS = (
 )
 SCHEMA_VERSION = 2  # 1 had no analysis
 _LINES = 5000  # that are written at once
+Line = tuple[str | int | float | None, ...]
 _WHOLE = {"batch", "place", "attempt", "arm", "pulls"}  # columns of integers
 
 
@@ -124,37 +125,34 @@ def _columns(fold: FoldedLog) -> tuple[str, ...]:
     return (*COLUMNS, *(f"{METRIC_PREFIX}{name}" for name in sorted(fold.book.metric_names)))
 
 
-def _lines(row: Row, fold: FoldedLog) -> Iterator[dict[str, Any]]:
-    """Yield a line for each ticket, from the log alone, by batch, place and attempt.
+def _lines(row: Row, fold: FoldedLog, written: Callable[[str], str] = str) -> Iterator[Line]:
+    """Yield a line for each ticket, from the log alone, by batch, place and attempt: a cell for each of `_columns`.
 
-    A batch that was told as totals has a line for each arm: so many pulls, and their sum as the reward. A line with
-    metrics has a column more for each of them.
+    A batch that was told as totals has a line for each arm: so many pulls, and their sum as the reward. Text that
+    somebody chose is given as `written` writes it, which is called once for what is the same on every line.
     """
-    names = fold.registration.arm_names
-    same = {"experiment": row["name"], "digest": row["digest"], "head": row["head"]}
+    names = [written(name) for name in fold.registration.arm_names]
+    same = tuple(written(row[key]) for key in ("name", "digest", "head"))
+    metric_names = sorted(fold.book.metric_names)
     summed = {content["batch"]: (decision, content) for decision, content in _totals(fold)}
     for batch in sorted({*fold.book.batches, *summed}):
         if batch in summed:
             time, content = summed[batch]
             for arm, (count, total) in enumerate(zip(content["counts"], content["sums"], strict=True)):
                 if count:
-                    yield {
-                        **{"batch": batch, "arm": arm, "arm_name": names[arm], "status": "total"},
-                        **{"pulls": count, "reward": float(exact_sum(total)), "answered": time},
-                        **same,
-                    }
+                    told = (count, float(exact_sum(total)), None, time, None)
+                    nothing = (None,) * len(metric_names)
+                    yield (None, batch, None, None, arm, names[arm], "total", *told, *same, *nothing)
             continue
-        for line in fold.book.batches[batch].lines(batch):
-            ticket = line.ticket
-            yield {
-                **{"ticket": fold.ids.write(ticket), "batch": batch, "place": ticket.position + 1},
-                **{"attempt": ticket.attempt + 1, "arm": line.arm, "arm_name": names[line.arm]},
-                **{"status": STATES[line.state], "pulls": 1, "reward": line.reward, "issued": time_text(line.issued)},
-                "answered": None if line.answered == NEVER else time_text(line.answered),
-                "reason": fold.reasons.get(ticket),
-                **same,
-                **{f"{METRIC_PREFIX}{name}": value for name, value in line.metrics.items()},
-            }
+        for ticket, arm, state, reward, issued, answered, metrics in fold.book.batches[batch].lines(batch):
+            reason = fold.reasons.get(ticket)
+            yield (
+                *(written(fold.ids.write(ticket)), batch, ticket.position + 1, ticket.attempt + 1),
+                *(arm, names[arm], STATES[state], 1, reward, time_text(issued)),
+                *(None if answered == NEVER else time_text(answered), None if reason is None else written(reason)),
+                *same,
+                *[metrics.get(name) for name in metric_names],
+            )
 
 
 def _totals(fold: FoldedLog) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -164,20 +162,17 @@ def _totals(fold: FoldedLog) -> Iterator[tuple[str, dict[str, Any]]]:
             yield event.time, event.content
 
 
-def _chunks(lines: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+def _chunks(lines: Iterator[Line]) -> Iterator[list[Line]]:
     while chunk := list(islice(lines, _LINES)):
         yield chunk
 
 
 def _write_csv(row: Row, fold: FoldedLog, out: IO[bytes]) -> None:
-    columns = _columns(fold)
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    for chunk in _chunks(_lines(row, fold)):
-        for line in chunk:
-            cells = [line.get(name) for name in columns]
-            writer.writerow(["" if cell is None else safe_cell(cell) for cell in cells])
+    writer = csv.writer(text, lineterminator="\n")  # which writes floats as Python does, and None as nothing
+    writer.writerow(_columns(fold))
+    for chunk in _chunks(_lines(row, fold, safe_text)):
+        writer.writerows(chunk)
         out.write(text.getvalue().encode())
         text.seek(0)
         text.truncate()
@@ -187,9 +182,13 @@ def _write_csv(row: Row, fold: FoldedLog, out: IO[bytes]) -> None:
 def safe_cell(value: object) -> object:
     """Put an apostrophe before text that a spreadsheet would take for a formula; numbers stay numbers."""
     if isinstance(value, str):
-        value = "'" + value if value[:1] in ("=", "+", "-", "@", "\t", "\r", "\n") else value
-        return visible(value)
+        return safe_text(value)
     return repr(value) if isinstance(value, float) else value
+
+
+def safe_text(text: str) -> str:
+    """Write text as a cell for spreadsheets, as `safe_cell` does."""
+    return visible("'" + text if text[:1] in ("=", "+", "-", "@", "\t", "\r", "\n") else text)
 
 
 def arrow_modules() -> tuple[Any, Any]:
@@ -210,7 +209,8 @@ def _write_parquet(row: Row, fold: FoldedLog, out: IO[bytes]) -> None:
     schema = arrow.schema([(name, kinds[name]) for name in columns])
     with parquet.ParquetWriter(out, schema) as writer:
         for chunk in _chunks(_lines(row, fold)):
-            arrays = [arrow.array([line.get(name) for line in chunk], kinds[name]) for name in columns]
+            cells = zip(*chunk, strict=True)
+            arrays = [arrow.array(column, kinds[name]) for name, column in zip(columns, cells, strict=True)]
             writer.write_table(arrow.table(arrays, schema=schema))
 
 

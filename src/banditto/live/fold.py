@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from itertools import repeat
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -22,6 +23,7 @@ import numpy as np
 from banditto.chance.coins import Coins
 from banditto.core.digest import canonical_numbers
 from banditto.core.errors import ContractError, LogError
+from banditto.core.named_tuples import all_made
 from banditto.core.protocol import fraction
 from banditto.live.exact_sums import ExactSum, sum_text
 from banditto.live.order import SlotOrder, order_of
@@ -239,7 +241,8 @@ class Standing:
         again, first, arms = self.hand_out_places(min(number, self.free))
         batch, order = self.stage.batch, self.stage.order
         slots = [(Ticket(batch, position, attempt), order.arm(position)) for position, attempt in again]
-        return slots + [(Ticket(batch, position, 0), arm) for position, arm in enumerate(arms, first)]
+        new = all_made(Ticket, zip(repeat(batch), range(first, self.issued), repeat(0)))
+        return slots + list(zip(new, arms, strict=True))
 
     def tell(self, ticket: Ticket, reward: float) -> None:
         """Add the reward of a ticket that must be of this batch."""
@@ -256,17 +259,19 @@ class Standing:
         arms = self.stage.order.arms(low, high).tolist()  # of a block, as it was asked for
         # `take` of each, written out: a call for each reward would cost as much as all else
         batch, (bottom, top, span) = self.stage.batch, self.stage.course.shares
-        counts, exact, squares, others = self.counts, self.exact, self.squares, self.others
+        pairs: list[tuple[int, float]] = []
+        squares = self.squares
         for ticket, reward in told:
             if ticket.batch != batch:
                 raise LogError(f"ticket {ticket.id}, which is not of this batch")
             arm = arms[ticket.position - low]
-            counts[arm] += 1
-            exact[arm].add(reward)
+            pairs.append((arm, reward))
             if span is not None:
-                squares[arm] += ((reward - bottom) / span) ** 2
-            if reward not in (bottom, top):
-                others[arm] += 1
+                squares[arm] += ((reward - bottom) / span) ** 2  # rounded, so that the order counts
+        for (arm, reward), times in Counter(pairs).items():  # the same few rewards come again and again
+            self.counts[arm] += times
+            self.exact[arm].add(reward, times)
+            self.others[arm] += times if reward not in (bottom, top) else 0
         self.told += len(told)
         self.tickets.open -= len(told)
         self.tickets.told += len(told)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sql
 
 from banditto.core.errors import InvalidArgument
+from banditto.core.named_tuples import all_made
 from banditto.engine.blocks import Progress
 from banditto.live.durability import weak_settings
 from banditto.live.event_log import Event, Row
@@ -58,8 +59,10 @@ class ToldSums(NamedTuple):
 
 
 class TicketRow(NamedTuple):
-    """What a step needs of a ticket's row."""
+    """What a step needs of a ticket's row; its batch is known."""
 
+    position: int
+    attempt: int
     arm: int
     status: str
     reward: float | None
@@ -122,8 +125,8 @@ class Reading:
     def events(self, experiment: int, progress: Progress | None = None, of: int = 0) -> Iterator[Event]:
         """Yield the log in order, without holding all of it; `of` is how many events there should be."""
         query = sql.select(*_EVENT).where(EVENTS.c.experiment == experiment).order_by(EVENTS.c.number)
-        for read, row in enumerate(streamed(self._connection, query), 1):
-            yield Event._make(row)
+        for read, event in enumerate(all_made(Event, streamed(self._connection, query)), 1):
+            yield event
             if progress is not None and read % 2000 == 0:
                 progress(min(read, of), of)
         if progress is not None:
@@ -162,9 +165,12 @@ class Reading:
         rows = _REQUEST.rows(self._connection, {"experiment": experiment, "request": request})
         return int(rows[0][0]) if rows else None
 
-    def tickets(self, experiment: int, wanted: Sequence[Ticket]) -> dict[Ticket, TicketRow]:
-        """Look up the rows of these tickets, and perhaps of others; those that do not exist are left out."""
-        found: dict[Ticket, TicketRow] = {}
+    def tickets(self, experiment: int, wanted: Sequence[Ticket]) -> dict[tuple[int, int, int], TicketRow]:
+        """Look up the rows of these tickets, and perhaps of others; those that do not exist are left out.
+
+        They come back by batch, position and attempt, as a `Ticket` has them.
+        """
+        found: dict[tuple[int, int, int], TicketRow] = {}
         for batch in {ticket.batch for ticket in wanted}:
             positions = [ticket.position for ticket in wanted if ticket.batch == batch]
             low, high = min(positions), max(positions)
@@ -173,8 +179,8 @@ class Reading:
                 rows: Iterable[Any] = _TICKETS_BETWEEN.rows(self._connection, values)
             else:
                 rows = self._rows_of(TICKETS, _TICKET_COLUMNS, experiment, batch, positions)
-            for position, attempt, arm, status, reward in rows:
-                found[Ticket(batch, position, attempt)] = TicketRow(arm, status, reward)
+            for row in all_made(TicketRow, rows):
+                found[batch, row[0], row[1]] = row
         return found
 
     def metrics(self, experiment: int, wanted: Sequence[Ticket]) -> dict[Ticket, dict[str, float]]:
@@ -322,7 +328,7 @@ class Reading:
 
 # -- what every step runs ----------------------------------------------------------------------------------------------
 
-_TICKET_COLUMNS = ("position", "attempt", "arm", "status", "reward")
+_TICKET_COLUMNS = TicketRow._fields
 _REQUEST = Prepared(
     sql.select(REQUESTS.c.event).where(
         REQUESTS.c.experiment == sql.bindparam("experiment"), REQUESTS.c.request == sql.bindparam("request")

@@ -111,8 +111,9 @@ def _report(
         open_tickets=noted.open_tickets,
         problem=problem if noted.outcome == "failed" else "",  # others name tickets and rewards
     )
-    said = f"{step} {noted.outcome}: {noted.tickets} tickets of {experiment} in {1e3 * seconds:.1f} ms"
-    logger.log(level, said, extra={"banditto": asdict(report)})
+    if logger.isEnabledFor(level):
+        said = f"{step} {noted.outcome}: {noted.tickets} tickets of {experiment} in {1e3 * seconds:.1f} ms"
+        logger.log(level, said, extra={"banditto": asdict(report)})
     if on_step is not None:
         try:
             on_step(report)

@@ -43,7 +43,13 @@ def _whole_seconds(text: str) -> int:
 
 def time_text(moment: int) -> str:
     """Write a time as it stands in the log."""
-    return (_EPOCH + timedelta(microseconds=moment)).isoformat(timespec="microseconds")
+    seconds, fraction = divmod(moment, 1_000_000)
+    return f"{_seconds_text(seconds)}.{fraction:06d}+00:00"
+
+
+@lru_cache(maxsize=64)
+def _seconds_text(seconds: int) -> str:
+    return (_EPOCH + timedelta(seconds=seconds)).isoformat()[:19]
 
 
 class BookLine(NamedTuple):
@@ -156,28 +162,23 @@ class BatchPages:
     def lines(self, batch: int) -> Iterator[BookLine]:
         """Yield what is known of each ticket, by position and attempt."""
         later = sorted(self.later, reverse=True)
-        for position in range(len(self.arms)):
-            yield self._line(batch, position, 0)
+        columns = zip(self.arms, self.states, self.rewards, self.issued, self.answered, strict=True)
+        for position, (arm, state, reward, issued, answered) in enumerate(columns):
+            told = reward if state in (TOLD, LATE) else None
+            metrics = self._metrics_of(position) if self.metrics else {}
+            yield BookLine(Ticket(batch, position, 0), arm, state, told, issued, answered, metrics)
             while later and later[-1][0] == position:
-                yield self._line(batch, *later.pop())
+                yield self._later_line(batch, *later.pop())
 
-    def _line(self, batch: int, position: int, attempt: int) -> BookLine:
-        ticket = Ticket(batch, position, attempt)
-        if attempt:
-            line = self.later[position, attempt]
-            reward = line.reward if line.state in (TOLD, LATE) else None
-            return BookLine(ticket, line.arm, line.state, reward, line.issued, line.answered, line.metrics)
-        state = self.states[position]
+    def _metrics_of(self, position: int) -> dict[str, float]:
         found = {name: self.metric(position, 0, name) for name in self.metrics}
-        return BookLine(
-            ticket=ticket,
-            arm=self.arms[position],
-            state=state,
-            reward=self.rewards[position] if state in (TOLD, LATE) else None,
-            issued=self.issued[position],
-            answered=self.answered[position],
-            metrics={name: value for name, value in found.items() if value is not None},
-        )
+        return {name: value for name, value in found.items() if value is not None}
+
+    def _later_line(self, batch: int, position: int, attempt: int) -> BookLine:
+        line = self.later[position, attempt]
+        reward = line.reward if line.state in (TOLD, LATE) else None
+        ticket = Ticket(batch, position, attempt)
+        return BookLine(ticket, line.arm, line.state, reward, line.issued, line.answered, line.metrics)
 
 
 class TicketBook:

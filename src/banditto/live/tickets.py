@@ -7,6 +7,7 @@ Registrations of version 1 hand out ids without a name, `1-1`, as they always di
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from banditto.core.errors import InvalidArgument
@@ -48,6 +49,7 @@ class TicketIds:
 
     def __init__(self, name: str, bare: bool) -> None:
         self._prefix = "" if bare else f"{name}."
+        # the first attempt at a slot, as nearly all are
         self._first = re.compile(re.escape(self._prefix) + "([1-9][0-9]{0,5})-([1-9][0-9]{0,15})")
 
     def write(self, ticket: Ticket) -> str:
@@ -57,13 +59,38 @@ class TicketIds:
 
     def read(self, text: object) -> Ticket:
         """Read an id; one that is no ticket's of this experiment is refused."""
-        plain = self._first.fullmatch(text) if isinstance(text, str) else None
-        if plain is not None:  # the first attempt at a slot, as nearly all are: a block of rewards has many
-            batch, place = plain.groups()
-            return Ticket(int(batch), int(place) - 1, 0)
         found = None
         if isinstance(text, str) and text.startswith(self._prefix):
             found = Ticket.parse(text[len(self._prefix) :])
         if found is None:
             raise InvalidArgument("ticket", text, f"a ticket of this experiment, such as {self._prefix}1-1")
+        return found
+
+    # -- of a whole block, without a call for each ticket --------------------------------------------------------------
+
+    def write_all(self, tickets: Iterable[Ticket]) -> list[str]:
+        """Write tickets' ids as `write` does."""
+        prefix = self._prefix
+        return [
+            f"{prefix}{batch}-{position + 1}-{attempt + 1}" if attempt else f"{prefix}{batch}-{position + 1}"
+            for batch, position, attempt in tickets
+        ]
+
+    def check_all(self, texts: Iterable[object]) -> None:
+        """Refuse ids as `read` does, without reading them."""
+        match = self._first.fullmatch
+        for text in texts:
+            if not isinstance(text, str) or match(text) is None:
+                self.read(text)
+
+    def read_all(self, texts: Iterable[object]) -> list[Ticket]:
+        """Read ids as `read` does; the first that is no ticket's of this experiment is refused."""
+        match, made = self._first.fullmatch, tuple.__new__
+        found = []
+        for text in texts:
+            plain = match(text) if isinstance(text, str) else None
+            if plain is None:
+                found.append(self.read(text))
+            else:
+                found.append(made(Ticket, (int(plain[1]), int(plain[2]) - 1, 0)))
         return found

@@ -106,9 +106,9 @@ class Writing(Reading):
         rows = [(experiment, *ticket, arm, time, "open") for ticket, arm in slots]
         _ADD_TICKET.run_many(self._connection, _NEW_TICKET, rows)
 
-    def update(self, experiment: int, changes: Iterable[tuple[Ticket, str, float | None]]) -> None:
-        """Write tickets' new status and reward."""
-        rows = [(status, reward, experiment, *ticket) for ticket, status, reward in changes]
+    def update(self, experiment: int, status: str, changes: Iterable[tuple[Ticket, float | None]]) -> None:
+        """Write tickets' new status, which is the same for all, and their rewards."""
+        rows = [(status, reward, experiment, *ticket) for ticket, reward in changes]
         _SET_TICKET.run_many(self._connection, ("s", "r", "e", "b", "p", "a"), rows)
 
     def add_metrics(self, experiment: int, told: Iterable[tuple[Ticket, Metrics]]) -> None:

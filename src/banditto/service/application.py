@@ -28,7 +28,9 @@ from banditto.service.problem_json import MEDIA_TYPE, Problem
 from banditto.service.refusals import Refusal
 from banditto.service.routes import ROUTES, Route, Routes
 from banditto.service.service_settings import ServiceSettings
+from banditto.service.shortcut import Shortcut
 from banditto.service.side_process import SideProcess
+from banditto.service.tokens import Token
 from banditto.version import __version__
 
 _BRANCHES = {"int", "float", "str", "bool"}  # as pydantic names the types of a union
@@ -83,11 +85,11 @@ def make_application(settings: ServiceSettings) -> tuple[ASGIApp, Doors]:
     doors.add("GET", "/openapi.json", None)
     app.add_route("/openapi.json", lambda request: json_response(document), ["GET"])
     app.add_exception_handler(BandittoError, _refused)
-    app.add_exception_handler(Refusal, _unknown)
+    app.add_exception_handler(Refusal, _not_there)
     app.add_exception_handler(RequestValidationError, _misshapen)
     app.add_exception_handler(HTTPException, _failed)
     app.add_exception_handler(Exception, _surprised)
-    pages.gate = Gate(Bounds(app, settings), doors, settings, lanes)
+    pages.gate = Gate(Bounds(Shortcut(app, routes, _unknown), settings), doors, settings, lanes)
     made: ASGIApp = pages.gate
     if settings.origins:
         allowed = ["Authorization", "Content-Type", "Idempotency-Key"]
@@ -120,10 +122,14 @@ def _refused(request: Request, error: Exception) -> Response:
     return Refusal(error).response()
 
 
-def _unknown(request: Request, error: Exception) -> Response:
-    """Say that there is no such experiment; the names of others are for those who may see them all."""
+def _not_there(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refusal)
-    found, token = error.error, request.scope["state"]["token"]
+    return _unknown(request.scope["state"]["token"], error)
+
+
+def _unknown(token: Token, error: Refusal) -> Response:
+    """Say that there is no such experiment; the names of others are for those who may see them all."""
+    found = error.error
     if isinstance(found, InvalidArgument) and (
         token.experiment is not None or not {"read", "admin"} & set(token.scopes)
     ):

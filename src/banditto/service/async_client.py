@@ -23,7 +23,7 @@ from banditto.measure.analysis.analysis import AnalysisContent
 from banditto.service import calls
 from banditto.service.calls import Call, ExperimentCalls, ExperimentCard
 from banditto.service.client import trusted
-from banditto.service.sending import Attempts, checked_address, give_up, headers_of, read_answer, request_of
+from banditto.service.sending import Attempts, Requests, checked_address, give_up, headers_of, read_answer
 
 T = TypeVar("T")
 
@@ -47,6 +47,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         self._http = httpx.AsyncClient(
             base_url=self.url, headers=headers_of(token), timeout=deadline, verify=trusted(verify_tls)
         )
+        self._requests = Requests(self._http)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -102,7 +103,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         attempts = Attempts(self._deadline)
         while True:
             try:
-                answer = await self._http.request(call.method, call.path, **request_of(call))
+                answer = await self._http.send(self._requests.of(call))
             except httpx.TransportError as error:
                 wait = attempts.pause(None, error)
                 if wait is None:

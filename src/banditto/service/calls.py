@@ -19,7 +19,7 @@ from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer
 from banditto.core.protocol import Protocol
 from banditto.live.answers import Answer, Changed, ExperimentStatus, Pending, PendingTickets, Told
-from banditto.live.ask_tell import MOST_LOST, Telling, Totals, checked_telling, checked_totals
+from banditto.live.ask_tell import MOST_LOST, Telling, Totals, checked_tellings, checked_totals
 from banditto.live.checked_words import (
     LONGEST_TEXT,
     LONGEST_UNIT,
@@ -144,18 +144,19 @@ class ExperimentCalls:
 
     def tell_many(self, rewards: Iterable[Telling]) -> Call[list[Told]] | None:
         """Tell rewards, all of them or none; no call comes back for no rewards."""
-        tellings = [checked_telling(telling, self._card) for telling in rewards]
+        tellings = checked_tellings(rewards, self._card)
         if not tellings:
             return None
         if len(tellings) > MOST_REWARDS:
             raise InvalidArgument("rewards", f"{len(tellings):,} of them", f"at most {MOST_REWARDS:,} at once")
-        for one in tellings:
-            self._ids.read(one.ticket)
+        self._ids.check_all([ticket for ticket, _, _, _ in tellings])
         listed = [
-            {"ticket": one.ticket, "reward": one.reward}
-            | ({"metrics": dict(one.metrics)} if one.metrics else {})
-            | ({} if one.arm is None else {"arm": one.arm})
-            for one in tellings
+            {"ticket": ticket, "reward": reward}
+            if not metrics and arm is None  # as most are
+            else {"ticket": ticket, "reward": reward}
+            | ({"metrics": dict(metrics)} if metrics else {})
+            | ({} if arm is None else {"arm": arm})
+            for ticket, reward, metrics, arm in tellings
         ]
         return self._post("tell", {"rewards": listed}, lambda content: list(content["told"]))
 

@@ -22,7 +22,7 @@ from banditto.live.verify import VerificationContent
 from banditto.measure.analysis.analysis import AnalysisContent
 from banditto.service import calls
 from banditto.service.calls import Call, ExperimentCalls, ExperimentCard
-from banditto.service.sending import Attempts, checked_address, give_up, headers_of, read_answer, request_of
+from banditto.service.sending import Attempts, Requests, checked_address, give_up, headers_of, read_answer
 
 T = TypeVar("T")
 
@@ -51,6 +51,7 @@ class Client(AbstractContextManager["Client"]):
         self._http = httpx.Client(
             base_url=self.url, headers=headers_of(token), timeout=deadline, verify=trusted(verify_tls)
         )
+        self._requests = Requests(self._http)
 
     def close(self) -> None:
         """Close the connections."""
@@ -111,7 +112,7 @@ class Client(AbstractContextManager["Client"]):
         attempts = Attempts(self._deadline)
         while True:
             try:
-                answer = self._http.request(call.method, call.path, **request_of(call))
+                answer = self._http.send(self._requests.of(call))
             except httpx.TransportError as error:
                 wait = attempts.pause(None, error)
                 if wait is None:

@@ -9,6 +9,7 @@ import logging
 import os
 import time
 import traceback
+from functools import lru_cache
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
@@ -24,6 +25,7 @@ from banditto.service.tokens import Token
 logger = logging.getLogger("banditto.service")
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SHARED = "PROMETHEUS_MULTIPROC_DIR"  # where the processes of one service count together
+_LINES = 1000  # of numbers that are looked up once
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
@@ -44,12 +46,32 @@ class Counts:
             "banditto_step_seconds", "Seconds that a step took.", ("step",), buckets=_SECONDS, **made
         )
 
+        self._step_lines, self._request_lines = lru_cache(_LINES)(self._of_step), lru_cache(_LINES)(self._of_request)
+
     def on_step(self, report: StepReport) -> None:
         """Count a step."""
-        self.steps.labels(report.experiment, report.step, report.outcome).inc()
-        self.tickets.labels(report.experiment, report.step).inc(report.tickets)
-        self.step_seconds.labels(report.step).observe(report.seconds)
+        steps, tickets, seconds = self._step_lines(report.experiment, report.step, report.outcome)
+        steps.inc()
+        tickets.inc(report.tickets)
+        seconds.observe(report.seconds)
         self.waited.inc(report.waited)
+
+    def on_request(self, method: str, route: str, status: int, took: float) -> None:
+        """Count a request."""
+        requests, seconds = self._request_lines(method, route, status)
+        requests.inc()
+        seconds.observe(took)
+
+    def _of_step(self, experiment: str, step: str, outcome: str) -> tuple[Counter, Counter, Histogram]:
+        """Look up the numbers of a kind of step, by labels, which takes longer than to count."""
+        return (
+            self.steps.labels(experiment, step, outcome),
+            self.tickets.labels(experiment, step),
+            self.step_seconds.labels(step),
+        )
+
+    def _of_request(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
+        return self.requests.labels(method, route, str(status)), self.request_seconds.labels(route)
 
     def answer(self) -> Response:
         """Write all numbers as Prometheus reads them."""
@@ -93,8 +115,7 @@ class Watch:
     def _note(self, scope: Scope, noted: dict[str, Any], status: int, seconds: float) -> None:
         route, method = str(noted.get("route", "none")), str(scope["method"])
         method = method if method in ("GET", "PUT", "POST", "DELETE", "HEAD", "OPTIONS", "PATCH") else "other"
-        self._counts.requests.labels(method, route, str(status)).inc()
-        self._counts.request_seconds.labels(route).observe(seconds)
+        self._counts.on_request(method, route, status, seconds)
         level = logging.ERROR if status >= 500 else logging.INFO
         if not logger.isEnabledFor(level):
             return

@@ -12,16 +12,16 @@ from banditto.service.problem_json import MEDIA_TYPE, problem_of
 
 # nobody keeps an answer, guesses another type for it, or shows it inside a page
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+# Nothing that we write holds itself: to look for that would take a third of the time.
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
 
 
 def json_response(content: Mapping[str, object], status: int = 200) -> Response:
     """Write an object as an answer; ASCII alone, so that no letter of a name can break anything."""
-    text = json.dumps(content, separators=(",", ":"), allow_nan=False)
-    return Response(text, status, _HEADERS, "application/json")
+    return Response(_ENCODER.encode(content), status, _HEADERS, "application/json")
 
 
 def problem_response(error: BandittoError, status: int | None = None) -> Response:
     """Write an error as an answer, in the form of RFC 9457."""
     problem = problem_of(error, status)
-    text = json.dumps(problem, separators=(",", ":"), allow_nan=False)
-    return Response(text, problem["status"], _HEADERS, MEDIA_TYPE)
+    return Response(_ENCODER.encode(problem), problem["status"], _HEADERS, MEDIA_TYPE)

@@ -18,6 +18,7 @@ from starlette.responses import Response, StreamingResponse
 from banditto.core.errors import InvalidArgument, LogError
 from banditto.live.analyse import analyse
 from banditto.live.answers import AnswerContent, StatusContent
+from banditto.live.ask_tell import Telling
 from banditto.live.checked_words import checked_name
 from banditto.live.experiment import Experiment
 from banditto.live.export import export, read_log
@@ -90,7 +91,12 @@ class Routes:
 
     async def tell(self, name: str, body: bodies.TellBody) -> Response:
         """Tell rewards, all of them or none. The same again changes nothing; another value is a conflict."""
-        tellings = [(one.ticket, one.reward, one.metrics, one.arm) for one in body.rewards]
+        tellings: list[Telling] = [
+            (one.ticket, one.reward)
+            if one.metrics is None and one.arm is None  # as most are, which is checked faster
+            else (one.ticket, one.reward, one.metrics, one.arm)
+            for one in body.rewards
+        ]
         if len(tellings) > MOST_REWARDS:
             raise InvalidArgument("rewards", f"{len(tellings):,} of them", f"at most {MOST_REWARDS:,} at once")
         told = await self._lanes.step(name, lambda trial: trial.tell_many(tellings))
@@ -306,14 +312,15 @@ class Route(NamedTuple):
 
 
 _ONE = "/v1/experiments/{name}"
+ASK_PATH, TELL_PATH = f"{_ONE}/ask", f"{_ONE}/tell"
 ROUTES: tuple[Route, ...] = (
     Route("GET", "/v1/experiments", "read", Routes.names, replies.NamesReply),
     Route("PUT", _ONE, "admin", Routes.register, replies.RegistrationReply, 201),
     Route("GET", _ONE, "read", Routes.status, StatusContent),
     Route("GET", f"{_ONE}/registration", "read", Routes.registration, replies.RegistrationReply),
     Route("GET", f"{_ONE}/card", "any", Routes.card, replies.CardReply),
-    Route("POST", f"{_ONE}/ask", "ask", Routes.ask, AnswerContent),
-    Route("POST", f"{_ONE}/tell", "tell", Routes.tell, replies.ToldReply),
+    Route("POST", ASK_PATH, "ask", Routes.ask, AnswerContent),
+    Route("POST", TELL_PATH, "tell", Routes.tell, replies.ToldReply),
     Route("POST", f"{_ONE}/totals", "tell", Routes.totals, replies.ToldReply),
     Route("POST", f"{_ONE}/missing", "tell", Routes.missing, replies.ChangedReply),
     Route("POST", f"{_ONE}/missing-older", "tell", Routes.missing_older, replies.GivenUpReply),

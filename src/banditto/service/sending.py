@@ -18,6 +18,8 @@ from banditto.version import __version__
 T = TypeVar("T")
 _PASSING = {408, 425, 429, 502, 503, 504}  # what may work a moment later
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0  # seconds
+_MOST_URLS = 1000  # that are remembered
+_ENCODER = json.JSONEncoder(allow_nan=False, check_circular=False)  # what holds itself ends in a RecursionError
 
 
 class Attempts:
@@ -63,13 +65,34 @@ def headers_of(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token.strip()}", "User-Agent": f"banditto/{__version__}"}
 
 
-def request_of(call: Call[Any]) -> Mapping[str, Any]:
-    """Write a call as arguments for httpx."""
-    made: dict[str, Any] = {"params": dict(call.query), "headers": dict(call.headers)}
-    if call.body is not None:
-        made["content"] = _written(call.body)
-        made["headers"]["Content-Type"] = "application/json"
-    return made
+class Requests:
+    """Writes calls as requests of httpx. Address, headers and limits are worked out once, and not for each request."""
+
+    def __init__(self, http: httpx.Client | httpx.AsyncClient) -> None:
+        self._base = str(http.base_url).rstrip("/")
+        self._headers = [(b"Host", http.base_url.netloc), *http.headers.raw]
+        self._extensions = {"timeout": http.timeout.as_dict()}
+        self._urls: dict[str, httpx.URL] = {}  # by path, of calls without a query
+
+    def of(self, call: Call[Any]) -> httpx.Request:
+        """Write a call."""
+        headers = [*self._headers, *((name.encode(), value.encode()) for name, value in call.headers.items())]
+        content = b""
+        if call.body is not None:
+            content = _written(call.body)
+            headers += [(b"Content-Type", b"application/json"), (b"Content-Length", b"%d" % len(content))]
+        stream = httpx.ByteStream(content)
+        return httpx.Request(call.method, self._url(call), headers=headers, stream=stream, extensions=self._extensions)
+
+    def _url(self, call: Call[Any]) -> httpx.URL:
+        if call.query:
+            return httpx.URL(self._base + call.path, params=call.query)
+        found = self._urls.get(call.path)
+        if found is None:
+            if len(self._urls) >= _MOST_URLS:
+                self._urls.clear()
+            found = self._urls[call.path] = httpx.URL(self._base + call.path)
+        return found
 
 
 def read_answer(call: Call[T], answer: httpx.Response) -> T:
@@ -100,6 +123,6 @@ def give_up(address: str, error: httpx.HTTPError) -> NoReturn:
 
 def _written(body: Mapping[str, Any]) -> bytes:
     try:
-        return json.dumps(body, allow_nan=False).encode()
+        return _ENCODER.encode(body).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidArgument("body", "something that JSON does not hold", f"plain data ({error})") from None
