@@ -136,7 +136,8 @@ def test_a_budget_of_regret_with_rho_or_with_the_horizon() -> None:
         pytest.param(
             {"gap": 0.05, "horizon": 5000}, "horizon", "at least .* a gap of at least", marks=pytest.mark.long
         ),
-        ({"rho": 0.05, "horizon": 50}, "horizon", "at least"),
+        pytest.param({"rho": 0.05, "horizon": 50}, "horizon", "at least", marks=pytest.mark.long),
+        ({"rho": 0.05, "horizon": 20, "policy": "explore-then-commit"}, "horizon", "at least"),
         pytest.param({"rho": 1e-5, "gap": 1e-4}, "gap", "a gap of at least .* rho of at least", marks=pytest.mark.long),
         ({"gap": 0.05, "regret": 1.0}, "regret", "at least"),
         ({"gap": 0.05}, "plan", "two of gap, rho and horizon"),
