@@ -43,6 +43,7 @@ units: setup
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not long and not slow'
 
 # three workers for two cores: some tests wait for servers and other processes
+tests check-long: export PYTHONDONTWRITEBYTECODE =  # hundreds of processes start, and would compile every module anew
 tests: setup
 	$(BIN)/python -m pytest -n 3 --dist worksteal
 

@@ -1012,7 +1012,7 @@ def test_a_terminal_gets_a_progress_bar_and_a_pipe_does_not() -> None:
     assert running.returncode == 0
     assert b"certify" in seen
     assert b"pairs/s" in seen
-    assert in_a_process(*arguments[3:]).stderr == ""
+    assert banditto(*arguments[3:]).stderr == ""
 
 
 LINEAR_FLAGS = ["--theta", "0.5,0.3", "--horizon", "1e7", "--rho", "0.2", "--pairs", "32"]
@@ -1286,7 +1286,7 @@ def test_plans_of_linear_problems(tmp_path: Path) -> None:
             "--dimension",
             "2",
             "--gap",
-            "0.1",
+            "0.2",
             "--rho",
             "0.3",
             "--json",

@@ -1,6 +1,6 @@
 """Whatever is changed in a store, `verify` finds it; what only a receipt can find is said here too.
 
-Each kind of change is tried on 40 random places, on 200 in `make check-long`. A change is made inside a transaction,
+Each kind of change is tried on 16 random places, on 200 in `make check-long`. A change is made inside a transaction,
 looked at, and rolled back.
 Places are drawn with fixed seeds, so that the tests cannot fail by chance.
 """
@@ -31,7 +31,7 @@ from tests.live.administrators import allow_tampering
 from tests.live.servers import KINDS, PostgresServer, new_store
 from tests.live.worlds import hashed_reward, place, small
 
-PLACES, MANY_PLACES = 40, 200
+PLACES, MANY_PLACES = 16, 200
 KEY = ("batch", "position", "attempt")
 
 

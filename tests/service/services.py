@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import httpx
 import uvicorn
@@ -21,6 +22,7 @@ from banditto.service.application import make_application
 from banditto.service.patient_protocol import PatientProtocol
 from banditto.service.service_settings import ServiceSettings
 from banditto.service.tokens import create_token
+from tests.commands import Finished, banditto
 
 ROOT = Path(__file__).parents[2]
 
@@ -72,6 +74,12 @@ def served(app: Any) -> Iterator[str]:
         server.should_exit = True
         thread.join(60)
         assert not thread.is_alive()
+
+
+def serve_in_vain(*words: str) -> Finished:
+    """`banditto serve`, in this process, with words that it should refuse: it would fail if it began to serve."""
+    with mock.patch("uvicorn.Config", side_effect=AssertionError("it would have served")):
+        return banditto("serve", *words)
 
 
 class ServiceProcess:

@@ -89,7 +89,7 @@ def test_two_labs_and_a_plan(client: Client) -> None:
     assert (again["digest"], same) == (found["digest"], protocol)
     assert client.plan(arms=2, gap=0.3, rho=0.5, power=0.6)[1].seed != protocol.seed  # nobody can guess it
     with pytest.raises(bd.NoPlan) as caught:
-        client.plan(arms=2, rho=0.01, horizon=100)
+        client.plan(arms=3, rho=0.05, horizon=20, policy="explore-then-commit")
     assert caught.value.offers
     registration = bd.Registration.of(protocol, ["red", "blue"], fallback="red", deadline=timedelta(days=7))
     for name in ("one", "two"):

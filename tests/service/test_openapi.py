@@ -57,9 +57,9 @@ def fuzz(folder: Path, scopes: tuple[str, ...] | None, examples: int) -> str:
     return "" if found.returncode == 0 else found.stdout[-10_000:]
 
 
-@pytest.mark.parametrize("scopes", [("admin",), None], ids=["admin", "no token"])
-def test_schemathesis_finds_nothing(tmp_path: Path, scopes: tuple[str, ...] | None) -> None:
-    assert fuzz(tmp_path, scopes, 3) == ""
+def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
+    """As an admin, who is refused least; as others, and without a token, below."""
+    assert fuzz(tmp_path, ("admin",), 3) == ""
 
 
 @pytest.mark.long

@@ -20,9 +20,10 @@ from banditto.live.export import read_log
 from banditto.live.verify import verify
 from banditto.service.client import Client
 from tests.live.worlds import registration_of, small, small_policy
-from tests.service.services import ROOT, ServiceProcess, bearer, new_token, post, service_process
+from tests.service.services import ROOT, ServiceProcess, bearer, new_token, post, serve_in_vain, service_process
 
 
+@pytest.mark.parametrize("store_url", ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)], indirect=True)
 def test_kill_9_of_a_worker_loses_nothing_that_was_acknowledged(store_url: str) -> None:
     """Four clients ask and tell while a worker is killed again and again; their retries hide it from them."""
     Experiment.create(store_url, "cta", registration_of(small_policy(10**6), rewards=(0.0, 1.0))).close()
@@ -63,6 +64,7 @@ def test_kill_9_of_a_worker_loses_nothing_that_was_acknowledged(store_url: str) 
     assert log.verification.holds
 
 
+@pytest.mark.parametrize("store_url", [pytest.param("sqlite", marks=pytest.mark.long), "postgresql"], indirect=True)
 def test_a_stopped_worker_is_replaced(store_url: str) -> None:
     """One of two workers does not move any more; those whose connection it has come back to the other."""
     Experiment.create(store_url, "cta", small()).close()
@@ -172,8 +174,7 @@ def test_metrics_of_all_workers_are_counted_together(tmp_path: Path) -> None:
 )
 def test_wrong_arguments_are_one_line(tmp_path: Path, words: list[str], said: str) -> None:
     store = [] if "--store" in words else ["--store", f"sqlite:///{tmp_path}/x.db"]
-    command = [sys.executable, "-m", "banditto", "serve", *store, *words]
-    found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, cwd=ROOT)
+    found = serve_in_vain(*store, *words)
     assert found.returncode == 2, found.stderr
     assert len(found.stderr.splitlines()) == 1, found.stderr
     assert said in found.stderr.replace("--", "", 1) or said in found.stderr, found.stderr

@@ -7,7 +7,6 @@ import os
 import socket
 import ssl
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ import pytest
 import banditto as bd
 from tests.live.worlds import small
 from tests.service.programs import program
-from tests.service.services import ROOT, ServiceProcess, bearer, new_token
+from tests.service.services import ROOT, ServiceProcess, bearer, new_token, serve_in_vain
 
 pytestmark = pytest.mark.slow
 
@@ -107,7 +106,7 @@ def try_it(address: str, token: str, name: str, certificate: Certificate) -> Non
 # -- certificate files -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", [pytest.param("1", marks=pytest.mark.long), "2"])
 def test_https_by_certificate_files(certificate: Certificate, sqlite_url: str, workers: str) -> None:
     files = ("--tls-certificate", str(certificate.file), "--tls-key", str(certificate.key))
     token = new_token(sqlite_url)
@@ -132,8 +131,7 @@ def test_https_by_certificate_files(certificate: Certificate, sqlite_url: str, w
 
 def refused(*words: str) -> str:
     """The one line that `serve` ends with, and nothing was served."""
-    command = [sys.executable, "-m", "banditto", "serve", "--port", "0", *words]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    done = serve_in_vain("--port", "0", *words)
     assert done.returncode == 2, done.stderr
     assert done.stdout == ""
     assert done.stderr.startswith("banditto: error: --")

@@ -26,6 +26,7 @@ from banditto.policies.shared import confidence
 Terms = list[tuple[str, Decimal, str]]
 
 MOST_COMMITS = 4
+_AT_ONCE = 1 << 14  # numbers that stay in the cache
 
 
 class CutProblem(NamedTuple):
@@ -134,9 +135,12 @@ def changes(arms: int, width: float, knots: FloatArray, control: bool) -> FloatA
         return np.asarray(1.0 + width * densities.max(axis=-1) * (1.0 + harmonic(arms)))
     beyond = 1.0 - np.arange(PIECES) / PIECES  # Q at the lower end of each piece, where it is largest
     ranks = np.arange(3, arms + 1)
-    worst = np.zeros((len(densities), len(ranks)))  # (candidate, rank)
-    for piece in range(PIECES):  # one at a time, because all of them times a thousand ranks leave the cache
-        np.maximum(worst, beyond[piece] + width * (densities[:, piece, np.newaxis] * (ranks - 1.0)), out=worst)
+    if densities.size * len(ranks) <= _AT_ONCE:  # (candidate, piece, rank)
+        worst = (beyond[:, np.newaxis] + width * (densities[:, :, np.newaxis] * (ranks - 1.0))).max(axis=1)
+    else:
+        worst = np.zeros((len(densities), len(ranks)))  # (candidate, rank)
+        for piece in range(PIECES):  # one at a time, because all of them times a thousand ranks leave the cache
+            np.maximum(worst, beyond[piece] + width * (densities[:, piece, np.newaxis] * (ranks - 1.0)), out=worst)
     return np.asarray(0.5 + (worst / (ranks * (ranks - 1.0))).sum(axis=-1))
 
 

@@ -158,13 +158,17 @@ def _knots(problem: CutProblem, pulls: int, width: float) -> FloatArray:
     if problem.arms == 2:
         return np.empty((1, 0))
     far = max(kept_out(problem) - stray(problem, pulls), 2.0 * width)
-    slopes = np.asarray(_SLOPES[:1] if problem.control else _SLOPES)[:, np.newaxis]
-    steps = np.arange(PIECES + 1) / PIECES
-    with np.errstate(divide="ignore", invalid="ignore"):
-        curved = np.where(slopes > 0.0, np.log1p(steps * np.expm1(slopes)) / slopes, steps)
-    edges = _all_snapped(width + (far - width) * curved)
+    edges = _all_snapped(width + (far - width) * _curved(_SLOPES[:1] if problem.control else _SLOPES))
     edges[:, 0] = width  # which has no more digits
     return edges
+
+
+@lru_cache(maxsize=2)
+def _curved(exponents: tuple[float, ...]) -> FloatArray:
+    """Where the edges lie on the way from the largest cut to the farthest, for densities of these slopes."""
+    slopes, steps = np.asarray(exponents)[:, np.newaxis], np.arange(PIECES + 1) / PIECES
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(slopes > 0.0, np.log1p(steps * np.expm1(slopes)) / slopes, steps)
 
 
 def _least_regret(problem: CutProblem, fewest: int) -> int:
