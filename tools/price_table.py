@@ -38,12 +38,16 @@ LEVELS: tuple[Level, ...] = ("sequence", "winner")
 
 
 def main() -> None:
-    """Write the table."""
+    """Write the table; with --more, rows that it has are kept."""
+    kept = {}
+    if "--more" in sys.argv:
+        kept = {tuple(known[:4]): PriceRow(*known) for known in json.loads(PATH.read_text())["rows"]}
     rows = []
     for family in _RATES:
         for arms in ARMS:
             for rho in RHOS:
-                rows += [row(family, arms, rho, spread) for spread in SPREADS]
+                for spread in SPREADS:
+                    rows.append(kept.get((family, arms, rho, spread)) or row(family, arms, rho, spread))
                 sys.stderr.write(f"{family} {arms} arms, rho {rho:g}\n")
     PATH.write_text(
         json.dumps({"power": POWER, "rows": rows}, indent=None, separators=(",", ":")).replace("],[", "],\n[")

@@ -19,7 +19,7 @@ PATH = Path(__file__).with_name("price_table.json")
 POWER = 0.95
 ARMS = (2, 3, 4, 6, 10, 20)
 RHOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
-SPREADS = (0.02, 0.1, 0.3, 0.8)  # gap / variance
+SPREADS = (0.02, 0.1, 0.2, 0.3, 0.5, 0.8)  # gap / variance
 Family = Literal["any", "rates"]
 
 
