@@ -22,7 +22,7 @@ from banditto.live.event_log import Kind
 from banditto.live.exact_sums import sum_text
 from banditto.live.fold import Standing
 from banditto.live.metrics import MOST_METRICS, Metrics, by_name, checked_metrics, conflict_of
-from banditto.live.reading import TicketRow
+from banditto.live.reading import TicketRow, TicketRows
 from banditto.live.registration import RewardRange, arm_of, plain
 from banditto.live.tickets import Slot, Ticket, TicketIds
 from banditto.live.writing import LockedRow, Writing
@@ -135,8 +135,7 @@ class Transaction:
         """Record rewards of tickets with their metrics, all or none; what became of each comes back."""
         tickets = self.ids.read_all([telling[0] for telling in tellings])
         seen = self._rows.tickets(self._id, tickets)
-        measured = any(metrics for _, _, metrics, _ in tellings)
-        known = self._known_metrics(tickets, tellings, seen) if measured else {}
+        known = self._known_metrics(tickets, tellings, seen)
         answers: list[Told] = []
         new: dict[str, list[tuple[Ticket, float]]] = {"late": [], "told": []}
         done: dict[Ticket, tuple[str, float]] = {}  # what this very step has recorded
@@ -162,7 +161,7 @@ class Transaction:
             elif other_metrics := conflict_of(known.get(ticket, {}), metrics):
                 raise ConflictError(f"ticket {text} {other_metrics}; metrics come with the reward and stay as they are")
             answers.append(answer)
-        if measured:
+        if known:
             self._check_names({name for ticket in done for name in known.get(ticket, ())})
         if new["told"]:
             self.standing.tell_many(new["told"])
@@ -175,10 +174,7 @@ class Transaction:
         return answers
 
     def _known_metrics(
-        self,
-        tickets: Sequence[Ticket],
-        tellings: Sequence[CheckedTelling],
-        rows: Mapping[tuple[int, int, int], TicketRow],
+        self, tickets: Sequence[Ticket], tellings: Sequence[CheckedTelling], rows: TicketRows
     ) -> dict[Ticket, Metrics]:
         """Look up the metrics of tickets that have a reward, where somebody tells metrics again."""
         both = zip(tickets, tellings, strict=True)
@@ -199,10 +195,7 @@ class Transaction:
     def _record(
         self, kind: Kind, status: str, told: Sequence[tuple[Ticket, float]], metrics: Mapping[Ticket, Metrics]
     ) -> None:
-        """Add an event with these rewards and their metrics, if there are any, and give their tickets another status.
-
-        There may be metrics of other tickets among those that are given.
-        """
+        """Add an event with these rewards and what they have of the metrics, and give their tickets another status."""
         if told:
             content: dict[str, Any] = {"rewards": [[*ticket, reward] for ticket, reward in told]}
             mine = [(ticket, metrics[ticket]) for ticket, _ in told if ticket in metrics] if metrics else []

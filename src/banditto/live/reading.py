@@ -68,6 +68,9 @@ class TicketRow(NamedTuple):
     reward: float | None
 
 
+TicketRows = dict[tuple[int, int, int], TicketRow]  # by batch, position and attempt, as a `Ticket` has them
+
+
 class StoredQueue:
     """A queue whose slots are in a table; only those that are taken or added are looked at."""
 
@@ -165,12 +168,9 @@ class Reading:
         rows = _REQUEST.rows(self._connection, {"experiment": experiment, "request": request})
         return int(rows[0][0]) if rows else None
 
-    def tickets(self, experiment: int, wanted: Sequence[Ticket]) -> dict[tuple[int, int, int], TicketRow]:
-        """Look up the rows of these tickets, and perhaps of others; those that do not exist are left out.
-
-        They come back by batch, position and attempt, as a `Ticket` has them.
-        """
-        found: dict[tuple[int, int, int], TicketRow] = {}
+    def tickets(self, experiment: int, wanted: Sequence[Ticket]) -> TicketRows:
+        """Look up the rows of these tickets, and perhaps of others; those that do not exist are left out."""
+        found: TicketRows = {}
         for batch in {ticket.batch for ticket in wanted}:
             positions = [ticket.position for ticket in wanted if ticket.batch == batch]
             low, high = min(positions), max(positions)
