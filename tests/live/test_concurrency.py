@@ -6,6 +6,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from banditto.live.experiment import Experiment
 from banditto.live.verify import verify
 from tests.live.crowds import Acknowledged, check, start
@@ -32,8 +34,9 @@ def crowd(url: str, folder: Path, seconds: float) -> Acknowledged:
     return seen
 
 
+@pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
 def test_sixteen_processes_for_a_second(store_url: str, tmp_path: Path) -> None:
-    """For a minute in `tests/long`."""
+    """For a minute, and on PostgreSQL too, in `tests/long`."""
     crowd(store_url, tmp_path / "logs", 1.0)
 
 

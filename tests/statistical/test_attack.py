@@ -127,7 +127,7 @@ def test_the_last_line_of_algorithm_3_is_found() -> None:
     """Two best actions can be tied, and then half of all pairs differ."""
     points = [[0.9, 0.3], [0.9, -0.3], [-0.5, 0.5], [0.0, 0.6]]
     paper = bd.LinearThreshold(actions=points, horizon=10**9, rho=0.1, constants="paper")
-    found = bd.attack(paper, pairs_budget=4000)
+    found = bd.attack(paper, pairs_budget=1500)
     assert found.verdict == "FAIL"
     assert lower_limit(found.worst.mismatches, found.worst.pairs, 1e-9) > 0.3
 

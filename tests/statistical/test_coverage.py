@@ -20,7 +20,7 @@ RUNS = 4000
 CELLS = [
     ("one-cut, 2 arms, short", 0.5),
     ("early-cut, 2 arms, rates of 1%", 0.0),
-    ("certified-elimination, 5 arms", 1.0),
+    pytest.param("certified-elimination, 5 arms", 1.0, marks=pytest.mark.long),
     ("explore-then-commit, 3 arms", 0.0),
 ]
 
