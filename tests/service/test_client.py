@@ -82,6 +82,13 @@ def test_a_whole_experiment_with_everything_around_it(client: Client, cta: str) 
         trial.export("pdf")
 
 
+@pytest.mark.long
+def test_offers_of_another_level_come_with_a_refusal(client: Client) -> None:
+    with pytest.raises(bd.NoPlan) as caught:
+        client.plan(arms=2, rho=0.01, horizon=100)
+    assert {offer.level for offer in caught.value.offers} == {"sequence", "winner"}
+
+
 def test_two_labs_and_a_plan(client: Client) -> None:
     found, protocol = client.plan(arms=2, gap=0.3, rho=0.5, power=0.6)
     assert found["digest"] == protocol.digest
