@@ -8,20 +8,20 @@ from dataclasses import replace
 from typing import Any
 
 from banditto.measure.plan.plans import asked
-from banditto.measure.plan.price_table import ARMS, PATH, POWER, RHOS, SPREADS, PriceRow, family_of
+from banditto.measure.plan.price_table import ARMS, PATH, POWER, RATE, RHOS, SPREADS, PriceRow, variance_of
 from banditto.measure.plan.questions import MARGINS
 from banditto.measure.plan.rehearsal import rehearse
 from banditto.policies.policy import Level
 from banditto.policies.shared.replicable import without_warnings
 
 _EXECUTIONS = 4096
-_RATES = {"any": None, "rates": 0.1}
+_RATES = {"any": None, "rates": RATE}
 
 
 def row(family: str, arms: int, rho: float, spread: float) -> PriceRow:
     """Work out a row: the most pulls of one-cut and early-cut, and early-cut's mean at the gap, in units of the gap."""
     rate = _RATES[family]
-    variance, _ = family_of(rate)
+    variance = variance_of(rate)
     gap = spread * variance
     unit = gap * gap / variance
     questions = {level: asked(None, arms, None, "bernoulli", POWER, None, rate, None, None, level) for level in LEVELS}
@@ -46,8 +46,7 @@ def main() -> None:
     for family in _RATES:
         for arms in ARMS:
             for rho in RHOS:
-                for spread in SPREADS:
-                    rows.append(kept.get((family, arms, rho, spread)) or row(family, arms, rho, spread))
+                rows += [kept.get((family, arms, rho, spread)) or row(family, arms, rho, spread) for spread in SPREADS]
                 sys.stderr.write(f"{family} {arms} arms, rho {rho:g}\n")
     PATH.write_text(
         json.dumps({"power": POWER, "rows": rows}, indent=None, separators=(",", ":")).replace("],[", "],\n[")

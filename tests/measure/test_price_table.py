@@ -10,7 +10,7 @@ import pytest
 
 from banditto.core.errors import InvalidArgument
 from banditto.measure.plan.plans import asked
-from banditto.measure.plan.price_table import ARMS, POWER, RHOS, SPREADS, family_of, prices
+from banditto.measure.plan.price_table import ARMS, POWER, RHOS, SPREADS, prices, variance_of
 from banditto.measure.plan.rehearsal import rehearse
 from banditto.policies.policy import Level
 from banditto.policies.shared.replicable import without_warnings
@@ -55,7 +55,7 @@ def test_more_costs_more() -> None:
 
 
 def test_rows_are_found_again() -> None:
-    variance, _ = family_of(None)
+    variance = variance_of(None)
     low, high = prices(ARMS[0], SPREADS[0] * variance, RHOS[0]), prices(ARMS[-1], SPREADS[-1] * variance, RHOS[-1])
     assert all(math.isfinite(value) and value > 1.0 for value in (*low, *high))
     assert prices(4, 0.01, 0.3, 0.5) == prices(4, 0.01, 0.3)  # a rate of one half promises nothing

@@ -22,9 +22,10 @@ from banditto.core.provenance import provenance
 from banditto.measure.comparison import Comparison, least_explained
 from banditto.measure.study_file import StudyFile
 from banditto.report import comparison_report
+from banditto.report.colours import OTHERS
 from banditto.report.comparison_report import drawn_files, raw_files
 from banditto.report.figures import divergence_figure, guarantee_figure
-from banditto.report.ribbons import OTHERS, arm_colours, ribbon_figure
+from banditto.report.ribbons import arm_colours, ribbon_figure
 from banditto.report.style import LOOKS, drawn_in
 from tests.commands import banditto
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from banditto.report.ribbons import ARM_COLOURS, OTHERS
+from banditto.report.colours import ARM_COLOURS, OTHERS
 from banditto.report.standing_figures import MOST_ARMS, PlayedBatch, SeenSide, arm_colour, means_figure, play_figure
 from banditto.report.style import DARK, LIGHT, LOOKS, Look, as_svg, drawn_in
 

@@ -279,7 +279,7 @@ def test_parts_that_come_later(admin: httpx.Client) -> None:
     assert "The log verifies: 4 events follow" in admin.get("/experiments/here/verified").text
     again = admin.get("/experiments/here/again").text
     assert re.search(r"<strong>\d+\.\d%</strong> of 2,048 simulated pairs", again)
-    assert admin.get("/experiments/fresh/again").status_code == 422
+    assert "no estimates to simulate with" in admin.get("/experiments/fresh/again").text
 
 
 def test_pictures_and_tables(admin: httpx.Client) -> None:
@@ -415,7 +415,9 @@ def test_the_teams_question_has_an_answer_at_once(admin: httpx.Client) -> None:
 )
 def test_bad_numbers_are_one_line(admin: httpx.Client, fields: dict[str, str], said: str) -> None:
     assert said in admin.get("/plan", params=fields).text
-    assert admin.get("/plan/prices", params=fields).status_code == 422
+    part = admin.get("/plan/prices", params=fields).text
+    assert said in part
+    assert "<html" not in part
 
 
 def test_commands_of_a_plan_say_the_same() -> None:

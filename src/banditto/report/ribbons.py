@@ -17,13 +17,9 @@ from matplotlib.patches import Patch
 
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.engine.watching import PairView
+from banditto.report.colours import ARM_COLOURS, OTHERS
 from banditto.report.style import LIGHT, Look, new_figure, plain
 
-# Paul Tol's bright palette, which people with any colour vision can tell apart; policies have other colours
-# (`style.Theme`), so that nobody takes an arm for a policy. With more arms than colours, those that are pulled most
-# have colours of their own and all others share a grey: no two arms in the legend look alike.
-ARM_COLOURS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#44AA99")
-OTHERS = "#8C8C8C"
 PLAIN = Look(LIGHT, 10.0)
 SAME, DIFFERENT = "#D9D9D9", "#D7261E"
 

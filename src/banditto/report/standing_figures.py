@@ -8,7 +8,7 @@ from typing import NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from banditto.report.ribbons import ARM_COLOURS, OTHERS
+from banditto.report.colours import ARM_COLOURS, OTHERS
 from banditto.report.style import LOOKS, Look, drawn_in, new_figure, plain
 
 MOST_ARMS = 40  # rows of a figure, so that it stays one

@@ -13,11 +13,13 @@ import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from banditto.report.colours import POLICY_COLOURS
+
 MAKER = "banditto"  # by which `--figure` and `--plot` know files that may be replaced
 
 
 class Theme(NamedTuple):
-    """Colours; those of policies can be told apart with any colour vision (after Okabe and Ito)."""
+    """Colours of everything that is drawn but arms."""
 
     name: str
     ink: str
@@ -34,7 +36,7 @@ LIGHT = Theme(
     faint="#c9ced6",
     paper="#ffffff",
     alarm="#c62828",
-    policies=("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B8860B", "#6A3D1F", "#6E6E6E"),
+    policies=POLICY_COLOURS[0],
     terms=("#5B7FA6", "#C9A66B", "#7A9E7E", "#A08BB0", "#8A8A8A"),
 )
 DARK = Theme(
@@ -43,7 +45,7 @@ DARK = Theme(
     faint="#4a4f57",
     paper="#16181d",
     alarm="#ff6b6b",
-    policies=("#58B0F0", "#FF9248", "#2FCB9E", "#EC9ACB", "#E9C04A", "#C99A78", "#B5B5B5"),
+    policies=POLICY_COLOURS[1],
     terms=("#8FB3DA", "#E3C48F", "#A5C8A8", "#C6B3D4", "#B5B5B5"),
 )
 

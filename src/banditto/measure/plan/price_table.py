@@ -43,29 +43,38 @@ class Prices(NamedTuple):
     early_cut_mean: float
 
 
-def family_of(rate_at_most: float | None) -> tuple[float, Family]:
-    """Return the largest variance of 0/1 rewards, and which part of the table is about them."""
-    if rate_at_most is None or rate_at_most >= 0.5:
-        return 0.25, "any"
-    return rate_at_most * (1.0 - rate_at_most), "rates"
+RATE = 0.1  # at most, in the part of the table that is about low rates
+
+
+def variance_of(rate_at_most: float | None) -> float:
+    """Return the largest variance of 0/1 rewards whose rate is at most this; None is any rate."""
+    rate = 0.5 if rate_at_most is None else min(rate_at_most, 0.5)
+    return rate * (1.0 - rate)
+
+
+def _families(variance: float) -> list[tuple[Family, float]]:
+    """Return which parts of the table are about a variance, with their weights: between them lie rates above 0.1."""
+    low, high = variance_of(RATE), variance_of(None)
+    weight = min(1.0, max(0.0, math.log(variance / low) / math.log(high / low)))
+    return [("rates", 1.0 - weight), ("any", weight)]
 
 
 def prices(arms: int, gap: float, rho: float, rate_at_most: float | None = None) -> Prices:
-    """Return about what an experiment takes, for rewards that are 0 or 1; within a few percent of what `plan` says."""
+    """Return about what an experiment takes, for rewards that are 0 or 1; `plan` has the exact answer."""
     if not ARMS[0] <= arms <= ARMS[-1]:
         raise InvalidArgument("arms", arms, f"from {ARMS[0]} to {ARMS[-1]}")
     if not RHOS[0] <= rho <= RHOS[-1]:
         raise InvalidArgument("rho", rho, f"from {RHOS[0]:g} to {RHOS[-1]:g}")
     if not 0.0 < gap < 1.0:
         raise InvalidArgument("gap", gap, "a number between 0 and 1")
-    variance, family = family_of(rate_at_most)
+    variance = variance_of(rate_at_most)
     spread = min(max(gap / variance, SPREADS[0]), SPREADS[-1])
-    places = [_between(ARMS, arms), _between(RHOS, rho), _between(SPREADS, spread)]
+    corners = product(_families(variance), _between(ARMS, arms), _between(RHOS, rho), _between(SPREADS, spread))
     logs = [0.0, 0.0, 0.0]
-    for corner in product(*places):
+    for corner in corners:
         weight = math.prod(part for _, part in corner)
         if weight:
-            found = _table()[family, *(value for value, _ in corner)]
+            found = _table()[tuple(value for value, _ in corner)]
             logs = [total + weight * math.log(factor) for total, factor in zip(logs, found, strict=True)]
     unit = variance / (gap * gap)
     return Prices(*(math.exp(log) * unit for log in logs))

@@ -170,7 +170,7 @@ class Pages:
             "pending": pending,
             "trail": await self._trail(seen, status.events),
             "older": max(0, status.events - _TRAIL),
-            "can_repeat": can_run_again(seen.trial.registration) and analysis is not None,
+            "can_repeat": can_run_again(seen.trial.registration),
             "files": _FILES,
             "address": str(request.base_url).rstrip("/"),
         }
@@ -222,7 +222,7 @@ class Pages:
     async def again(self, request: Request) -> Response:
         """Simulate pairs of runs on what was estimated so far, and show how often they agree."""
         seen = await self._seen(request)
-        again = await self._repeated(seen)
+        again = None if seen.status.analysis is None else await self._repeated(seen)
         return page(request, "again.html", found=again, name=seen.trial.name, view=seen.view(), decision=seen.last)
 
     async def _repeated(self, seen: LookedAt) -> Again:

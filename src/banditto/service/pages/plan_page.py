@@ -16,7 +16,7 @@ from banditto.core.protocol import Protocol
 from banditto.live.checked_words import checked_name
 from banditto.live.registration import registered
 from banditto.measure.lower_bounds import lower_bound
-from banditto.measure.plan.price_table import ARMS, POWER, RHOS, Prices, family_of, prices
+from banditto.measure.plan.price_table import ARMS, POWER, RHOS, Prices, prices
 from banditto.measure.plan.trial_plan import CurvePoint
 from banditto.measure.plan.yardsticks import LimitLine, ordinary_test
 from banditto.policies.policy import Level
@@ -25,6 +25,7 @@ from banditto.service.lanes import Lanes
 from banditto.service.pages.csv_tables import table
 from banditto.service.pages.forms import form
 from banditto.service.pages.pictures import Pictures, Wanted, draw_prices
+from banditto.service.pages.price_curve import price_curve
 from banditto.service.pages.rendering import HEADERS, page
 from banditto.service.pages.sessions import check_form
 from banditto.service.service_plans import planned
@@ -146,7 +147,10 @@ class PlanPage:
 
     async def prices(self, request: Request) -> Response:
         """Show about what it costs: the part of the page that follows the sliders."""
-        wishes = Wishes.of(request.query_params)
+        try:
+            wishes = Wishes.of(request.query_params)
+        except InvalidArgument as error:  # somebody types, and is not done yet
+            return page(request, "unpriced.html", problem=str(error))
         if "csv" in request.query_params:
             return table(CurvePoint._fields[:3], [point[:3] for point in curve(wishes)], "prices")
         return page(request, "prices.html", **_priced(wishes))
@@ -217,7 +221,6 @@ def _priced(wishes: Wishes) -> dict[str, Any]:
     """Say what every way to run it takes, about, and whether the visitors are enough."""
     found = prices(wishes.arms, wishes.gap, wishes.rho, wishes.highest)
     lines = _lines(wishes, found)
-    mine = lines[0] if wishes.same == "winner" else lines[1]
     needed = found.early_cut if wishes.same == "winner" else found.one_cut
     promise = "names the same winner" if wishes.same == "winner" else "gives every visitor number the same arm"
     chance = f"with a probability of at least {1.0 - wishes.rho:g}"
@@ -226,7 +229,8 @@ def _priced(wishes: Wishes) -> dict[str, Any]:
     else:
         sentence = f"Not with {wishes.visitors:,} visitors: it takes up to about {_round(needed)}."
         sentence += f" {_instead(wishes)}"
-    return {"sentence": sentence, "lines": lines, "mine": mine, "query": wishes.fields(), "power": POWER}
+    drawn = price_curve(curve(wishes), limits(wishes), (wishes.rho, _chosen(wishes)[2]))
+    return {"sentence": sentence, "lines": lines, "query": wishes.fields(), "power": POWER, "curve": drawn}
 
 
 def _lines(wishes: Wishes, found: Prices) -> list[PriceLine]:
@@ -310,7 +314,7 @@ def _ordinary(wishes: Wishes) -> float:
 
 
 def _least(wishes: Wishes, rho: float | None = None) -> float:
-    rate = None if family_of(wishes.highest)[1] == "any" else wishes.highest
+    rate = None if wishes.highest is None or wishes.highest >= 0.5 else wishes.highest
     bound = lower_bound(
         arms=wishes.arms,
         gap=min(wishes.gap, 0.9),

@@ -10,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
+from banditto.report.colours import POLICY_COLOURS
 from banditto.report.page import STYLE
 from banditto.service.pages.sessions import FORM_KEY, form_key
 
@@ -59,5 +60,13 @@ def static_file(name: str) -> Response | None:
         return None
     text = (files(__package__) / "static" / name).read_text(encoding="utf-8")
     if name == "pages.css":
-        text = STYLE + text
+        text = STYLE + _colours() + text
     return Response(text, 200, {**HEADERS, "Cache-Control": "max-age=300"}, _STATIC[name])
+
+
+def _colours() -> str:
+    """Write the colours that figures give to policies as names of the style, for light pages and dark ones."""
+    light, dark = (
+        "".join(f"--policy-{index}: {colour}; " for index, colour in enumerate(colours)) for colours in POLICY_COLOURS
+    )
+    return f":root {{ {light}}}\n@media (prefers-color-scheme: dark) {{ :root {{ {dark}}} }}\n"

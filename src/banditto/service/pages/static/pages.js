@@ -41,7 +41,11 @@ function follow(place) {
     busy = true;
     do {
       again = false;
+      const before = document.querySelector("[data-decision]").dataset.decision;
       await Promise.all(parts.map((part) => fill(part, part.dataset.part)));
+      if (document.querySelector("[data-decision]")?.dataset.decision !== before) {
+        document.querySelectorAll("[data-load]").forEach((part) => fill(part, part.dataset.load));
+      }
       await new Promise((done) => setTimeout(done, 1000)); // a log that grows all the time is shown once a second
     } while (again);
     busy = false;

@@ -3,7 +3,6 @@
 
 const form = document.getElementById("plan");
 const place = document.getElementById("prices");
-const picture = form.querySelector("picture");
 
 function query() {
   const fields = new URLSearchParams(new FormData(form));
@@ -46,18 +45,7 @@ async function refresh() {
     try {
       const answer = await fetch(`${place.dataset.prices}?${asked}`);
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      const inner = answer.ok ? page.body : page.querySelector("main .note");
-      if (answer.ok) place.replaceChildren(...inner.childNodes); else place.replaceChildren(inner);
-      if (answer.ok) {
-        for (const source of picture.querySelectorAll("source, img")) {
-          const name = source.srcset ? "srcset" : "src";
-          const look = new URL(source[name], location.href).searchParams.get("look");
-          source[name] = `/plan/figures/prices.svg?look=${look}&${asked}`;
-        }
-        for (const link of form.querySelectorAll("figcaption a")) {
-          link.href = `${new URL(link.href).pathname}?${asked}`;
-        }
-      }
+      place.replaceChildren(...page.body.childNodes);
     } catch {
       place.textContent = "The service does not answer.";
     }

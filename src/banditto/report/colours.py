@@ -1,0 +1,13 @@
+"""Colours of policies and arms, which share none: nobody takes an arm for a policy."""
+
+from __future__ import annotations
+
+# of policies, on light pages and on dark ones; they can be told apart with any colour vision (after Okabe and Ito)
+POLICY_COLOURS = (
+    ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B8860B", "#6A3D1F", "#6E6E6E"),
+    ("#58B0F0", "#FF9248", "#2FCB9E", "#EC9ACB", "#E9C04A", "#C99A78", "#B5B5B5"),
+)
+# of arms, after Paul Tol's bright palette. With more arms than colours, those that are pulled most have colours of
+# their own and all others share a grey: no two arms in a legend look alike.
+ARM_COLOURS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#44AA99")
+OTHERS = "#8C8C8C"
