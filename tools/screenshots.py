@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from playwright.sync_api import FloatRect
 from tests.service.browsers import NARROW, WIDE, Visitor, chromium
 from tests.service.services import new_token, service_in_thread
 
@@ -30,14 +31,10 @@ def world(url: str) -> None:
         while (status := trial.status()).state == "running":
             counts = {name: (pulls, int(chance.binomial(pulls, rates[name]))) for name, pulls in status.plan.items()}
             trial.tell_totals(status.batch, counts)
-    apart = bd.OneCut(arms=2, horizon=20_000, rho=0.3, gap=0.1).protocol(seed=2)
-    for lab, wins in (("berlin", 0.62), ("lisbon", 0.51)):
+    for lab, wins in (("berlin", 5.0), ("lisbon", 1.0)):  # six visitors for each arm: whoever is lucky leads
+        apart = bd.ExploreThenCommit(arms=2, horizon=10_000, rho=0.5, gap=0.5).protocol(seed=1)
         with bd.Experiment.create(url, lab, registered(apart, ["old", "new"])) as trial:
-            for rate in (0.5, wins):
-                status = trial.status()
-                if len(status.plan) == 2:
-                    counts = {name: (n, round(n * (rate if name == "new" else 0.5))) for name, n in status.plan.items()}
-                    trial.tell_totals(status.batch, counts)
+            trial.tell_totals(1, {"old": (6, 3.0), "new": (6, wins)})
 
 
 def main() -> None:
@@ -57,7 +54,7 @@ def main() -> None:
                     one.close()
 
 
-def _clip(width: int) -> dict[str, float]:
+def _clip(width: int) -> FloatRect:
     return {"x": 0, "y": 0, "width": width, "height": 1000}
 
 
