@@ -31,10 +31,11 @@ def world(url: str) -> None:
         while (status := trial.status()).state == "running":
             counts = {name: (pulls, int(chance.binomial(pulls, rates[name]))) for name, pulls in status.plan.items()}
             trial.tell_totals(status.batch, counts)
-    for lab, wins in (("berlin", 5.0), ("lisbon", 1.0)):  # six visitors for each arm: whoever is lucky leads
-        apart = bd.ExploreThenCommit(arms=2, horizon=10_000, rho=0.5, gap=0.5).protocol(seed=1)
+    apart = bd.OneCut(arms=2, horizon=20_000, rho=0.3, gap=0.1).protocol(seed=0)  # whose first cut is between the two
+    for lab, rate in (("berlin", 0.56), ("lisbon", 0.535)):
         with bd.Experiment.create(url, lab, registered(apart, ["old", "new"])) as trial:
-            trial.tell_totals(1, {"old": (6, 3.0), "new": (6, wins)})
+            pulls = trial.status().plan["new"]
+            trial.tell_totals(1, {"old": (pulls, round(0.5 * pulls)), "new": (pulls, round(rate * pulls))})
 
 
 def main() -> None:
