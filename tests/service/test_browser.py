@@ -65,7 +65,7 @@ def test_from_a_plan_to_the_winner(browser: Any, address: str, url: str) -> None
     one.sign_in(token)
     page = one.page
     page.get_by_role("link", name="Plan", exact=True).click()
-    for field, value in {"Versions": "2", "Rate of": "30", "The best is": "50", "No version": ""}.items():
+    for field, value in {"Versions": "2", "Baseline": "30", "Smallest lift": "50", "Highest": ""}.items():
         page.get_by_role("textbox", name=field).fill(value)
     page.get_by_text("Yes: with at most about").wait_for()
     page.get_by_role("button", name="Make the exact plan").click()
@@ -115,7 +115,7 @@ def test_two_runs_that_part(browser: Any, address: str, url: str, tmp_path: Path
     page.get_by_label("First run").fill("here")
     page.get_by_label("Second run").fill("there")
     page.get_by_role("button", name="Compare", exact=True).click()
-    page.get_by_text("They part after batch 1").wait_for()
+    page.get_by_text("They disagree after batch 1").wait_for()
     one.check()
     for name in ("here", "there"):
         log = httpx.get(f"{address}/v1/experiments/{name}/export/json", headers=bearer(token), timeout=60).content

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import io
 import json
@@ -14,6 +15,7 @@ import httpx
 import pytest
 
 import banditto as bd
+from banditto.core.protocol import Protocol
 from banditto.live.answers import ExperimentStatus
 from banditto.live.experiment import Experiment
 from banditto.live.registration import registered
@@ -232,9 +234,9 @@ def test_lists_in_every_order() -> None:
 def test_the_first_sentence_and_what_follows(admin: httpx.Client) -> None:
     text = admin.get("/experiments/here").text
     assert re.search(r'class="headline"[^>]*>blue won: 83.3% of 6; between', text)
-    assert "after 6 visitors for each arm." in text
+    assert "after 6 visitors per arm." in text
     assert "blue alone from here on" in text
-    assert "with a probability of at" in text
+    assert "has a chance of at most" in text
     assert "banditto analyse here" in text
     assert "client.open(&#34;here&#34;)" in text
     fresh = admin.get("/experiments/fresh").text
@@ -271,12 +273,16 @@ def test_sentences_before_anything_is_decided() -> None:
 
 
 def test_parts_that_come_later(admin: httpx.Client) -> None:
-    assert "told as totals, without tickets" in admin.get("/experiments/here/checks").text
+    assert "Results came in as totals" in admin.get("/experiments/here/checks").text
     strange = admin.get("/experiments/strange/checks").text
     assert "slots were handed out as planned" in strange
     assert "x" * 100 in strange
+    crossed = admin.get("/experiments/strange/checks", params={"guardrails": "x" * 100 + "<=1"}).text
+    assert "crossed" in crossed
+    assert admin.get("/experiments/strange/checks", params={"guardrails": "x ~ 1"}).status_code == 422
+    assert 'value="seconds&lt;=3"' in admin.get("/experiments/strange", params={"guardrails": "seconds<=3"}).text
     assert "nothing to check" in admin.get("/experiments/fresh/checks").text
-    assert "The log verifies: 4 events follow" in admin.get("/experiments/here/verified").text
+    assert "The log verifies: all 4 entries follow" in admin.get("/experiments/here/verified").text
     again = admin.get("/experiments/here/again").text
     assert re.search(r"<strong>\d+\.\d%</strong> of 2,048 simulated pairs", again)
     assert "no estimates to simulate with" in admin.get("/experiments/fresh/again").text
@@ -350,7 +356,7 @@ def test_two_runs_of_the_store(admin: httpx.Client) -> None:
     same = admin.get("/compare", params={"first": "here", "second": "again"}).text
     assert "The same: both runs took the same decision." in same
     apart = admin.get("/compare", params={"first": "here", "second": "there"}).text
-    assert "They part after batch 1" in apart
+    assert "They disagree after batch 1" in apart
     assert "data:image/svg+xml;base64," in apart
     assert "data:text/csv;base64," in apart
     other = admin.get("/compare", params={"first": "here", "second": "fresh"})
@@ -369,7 +375,7 @@ def test_two_logs_that_were_exported(admin: httpx.Client) -> None:
         files = {"first": ("a.json", first), "second": ("b.json", second)}
         return admin.post("/compare", data=fields, files=files)
 
-    assert "They part after batch 1" in compared(logs["here"], logs["there"]).text
+    assert "They disagree after batch 1" in compared(logs["here"], logs["there"]).text
     assert "The same" in compared(logs["here"], logs["here"]).text
     assert compared(logs["here"], logs["there"], {}).status_code == 403
     forged = json.loads(logs["there"])
@@ -446,6 +452,9 @@ def test_a_plan_is_made_and_registered(admin: httpx.Client, url: str) -> None:
     assert made.status_code == 200
     protocol = re.search(r'name="protocol" value="([^"]+)"', made.text)
     assert protocol is not None
+    saved = re.search(r'href="data:text/plain;base64,([^"]+)" download="plan.toml"', made.text)
+    assert saved is not None
+    assert Protocol.from_toml(base64.b64decode(saved[1]).decode()).to_dict() == json.loads(_plain(protocol[1]))
     fields = {"name": "planned", "arm_names": "old\n<new>\n", "fallback": "old", "protocol": _plain(protocol[1])}
     done = admin.post("/plan/register", data=key | fields)
     assert (done.status_code, done.headers.get("location")) == (303, "/experiments/planned"), done.text

@@ -88,7 +88,9 @@ def means_figure(
                 axes.set_title(plain(side.label), loc="left", fontsize=10)
         if cuts:
             said = " and ".join(f"{scale * cut:.3g}" for cut in cuts.values())
-            figure.suptitle(f"red: {said}{' points' if percent else ''} behind the best", x=0.01, ha="left", fontsize=9)
+            figure.suptitle(
+                f"red line: {said}{' points' if percent else ''} below the best", x=0.01, ha="left", fontsize=9
+            )
         panels[-1].set_xlabel(f"mean of the rewards that were compared{', ' if unit else ''}{unit}")
         panels[-1].locator_params(axis="x", nbins=4 if look.narrow else 7)
     return figure

@@ -43,7 +43,7 @@ def run_again(registration_text: str, means: tuple[float, ...]) -> Again:
         note = f"Rewards are simulated as normal variables with a standard deviation of {rewards.sigma:g}."
     else:
         environment = bd.Bernoulli([min(1.0, max(0.0, mean)) for mean in means])
-        note = "Rewards are simulated as 0 or 1, which vary most."
+        note = "Rewards are simulated as 0 or 1, the noisiest case."
     found = bd.certify(policy, environment, pairs=PAIRS, seed=_SEED)
     pair = bd.watch_pair(policy, environment, seed=_SEED)
     return Again(

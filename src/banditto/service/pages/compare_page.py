@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +17,7 @@ from banditto.live.replicate import Divergence, Replication, replicate
 from banditto.report.standing_figures import SeenSide
 from banditto.service.lanes import Lanes
 from banditto.service.pages import pictures
-from banditto.service.pages.csv_tables import csv_text
+from banditto.service.pages.csv_tables import csv_text, data_address
 from banditto.service.pages.pictures import Pictures, Wanted
 from banditto.service.pages.rendering import page
 from banditto.service.pages.sessions import check_form
@@ -78,7 +77,7 @@ class ComparePage:
             content |= {
                 "rows": rows,
                 "cuts": [(name, short(cut)) for name, cut in found.divergence.cuts.items()],
-                "csv": _data("text/csv", _csv(found, rows)),
+                "csv": data_address("text/csv", _csv(found, rows)),
                 **await self._figures(found),
             }
         return page(request, "compare.html", **content)
@@ -92,9 +91,9 @@ class ComparePage:
         drawn = {}
         for look in _LOOKS:
             answer = await self._drawn.answer(Wanted("labs", "svg", look), key, pictures.draw_means, *of)
-            drawn[look] = _data("image/svg+xml", bytes(answer.body))
+            drawn[look] = data_address("image/svg+xml", bytes(answer.body))
         answer = await self._drawn.answer(Wanted("labs", "png", "light-wide"), key, pictures.draw_means, *of)
-        return {"looks": drawn, "png": _data("image/png", bytes(answer.body))}
+        return {"looks": drawn, "png": data_address("image/png", bytes(answer.body))}
 
 
 def sentence(found: Replication) -> str:
@@ -112,7 +111,8 @@ def sentence(found: Replication) -> str:
     if found.divergence is None:
         many = "decision" if found.compared == 1 else f"{found.compared} decisions"
         return f"The same: both runs took the same {many}."
-    return f"They part after batch {found.divergence.batch}: until then both took the same decisions."
+    before = "" if found.divergence.batch == 1 else "; until then both took the same decisions"
+    return f"They disagree after batch {found.divergence.batch}{before}."
 
 
 def rows_of(found: Divergence) -> list[MeansRow]:
@@ -152,7 +152,3 @@ def _compared(contents: list[bytes]) -> Replication:
 def _csv(found: Replication, rows: list[MeansRow]) -> bytes:
     named = [f"{what}, {run}" for what in ("mean", "behind the best", "next pulls") for run in found.runs]
     return csv_text(["arm", *named], [(row.arm, *row.means, *row.behind, *row.next_pulls) for row in rows]).encode()
-
-
-def _data(kind: str, content: bytes) -> str:
-    return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"

@@ -1,7 +1,8 @@
-"""Tables of a page as CSV."""
+"""Tables of a page as CSV, and files that are part of a page."""
 
 from __future__ import annotations
 
+import base64
 import csv
 import io
 from collections.abc import Sequence
@@ -25,3 +26,8 @@ def table(header: Sequence[object], rows: Sequence[Sequence[object]], name: str)
     """Answer with a table as a file in CSV."""
     headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{name}.csv"'}
     return Response(csv_text(header, rows), 200, headers, "text/csv")
+
+
+def data_address(kind: str, content: bytes) -> str:
+    """Write a file as an address that holds all of it, so that nobody must keep it to be fetched later."""
+    return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"

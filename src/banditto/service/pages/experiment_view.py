@@ -106,9 +106,9 @@ def view_of(
         facts=(
             Fact("policy", f"{protocol.policy}, decision version {protocol.decision_version}"),
             Fact("arms", ", ".join(registration.arm_names)),
-            Fact("most visitors", f"{protocol.horizon:,}"),
+            Fact("maximum visitors", f"{protocol.horizon:,}"),
             Fact("rewards", registration.rewards.text()),
-            Fact("what two runs share", _LEVELS[guarantee.level]),
+            Fact("what a second run reproduces", _LEVELS[guarantee.level]),
             Fact("rho", f"{protocol.rho}: two runs {differ} with at most this probability"),
             Fact("registered", moment(status.registered)),
             Fact("digest", registration.digest),
@@ -169,8 +169,8 @@ def _deciding(decisions: Sequence[Decision]) -> Decision:
 def _each(decisions: Sequence[Decision]) -> str:
     counts = [sum(column) for column in zip(*(decision.counts for decision in decisions), strict=True)]
     if len(set(counts)) == 1:
-        return f"{counts[0]:,} visitors for each arm"
-    return f"{min(counts):,} to {max(counts):,} visitors for each arm"
+        return f"{counts[0]:,} visitors per arm"
+    return f"{min(counts):,} to {max(counts):,} visitors per arm"
 
 
 def _waits(status: ExperimentStatus) -> str:
@@ -180,7 +180,7 @@ def _waits(status: ExperimentStatus) -> str:
         return f"Batch {status.batch} has {told:,} of {planned:,} rewards; {free:,} tickets can be handed out."
     return (
         f"Batch {status.batch} has {told:,} of {planned:,} rewards, and all its tickets are out: it waits for "
-        f"{status.tickets['open']:,} of them."
+        f"{status.tickets['open']:,} results."
     )
 
 
@@ -253,7 +253,7 @@ def outcome(names: Sequence[str], decision: Decision) -> str:
     dropped = [names[arm] for arm in playing if arm not in after]
     if len(after) == 1 and dropped:
         return f"{names[after[0]]} alone from here on"
-    return f"dropped: {_listed(dropped)}" if dropped else "all go on"
+    return f"dropped: {_listed(dropped)}" if dropped else "all continue"
 
 
 def _span(pulls: Sequence[int]) -> str:

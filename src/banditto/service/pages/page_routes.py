@@ -45,6 +45,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 _FILES: tuple[ExportKind, ...] = ("csv", "json", "parquet", "html")
 _LISTED = 100  # experiments on one page
 _TRAIL = 20  # events of a page
+_MOST_BOUNDS = 20  # of metrics, in one question
 _MOST_REPEATS = 50  # results of simulations that are kept
 
 
@@ -172,6 +173,7 @@ class Pages:
             "older": max(0, status.events - _TRAIL),
             "can_repeat": can_run_again(seen.trial.registration),
             "files": _FILES,
+            "guardrails": request.query_params.get("guardrails", "")[:1000],
             "address": str(request.base_url).rstrip("/"),
         }
 
@@ -199,7 +201,8 @@ class Pages:
         name = (await self._lanes.see(request.path_params["name"], lambda trial: trial)).name
         request.scope["state"]["endless"] = True  # so that it is ended when the service is
         lines = self._followers.lines(name, request.query_params.get("head", ""))
-        return StreamingResponse(lines, 200, HEADERS, "text/event-stream")
+        headers = {**HEADERS, "X-Accel-Buffering": "no"}  # nginx passes each line on as it comes
+        return StreamingResponse(lines, 200, headers, "text/event-stream")
 
     async def _head(self, name: str) -> str:
         found: str = await self._lanes.look(lambda store: store.read(lambda view: view.known(name)["head"]))
@@ -210,7 +213,8 @@ class Pages:
         seen = await self._seen(request)
         if not seen.decisions:
             return page(request, "checks.html", found=None, metric_header=METRIC_HEADER)
-        found = await self._lanes.job(lambda: analyse(seen.trial))
+        bounds = [bound.strip() for bound in request.query_params.get("guardrails", "").split(",") if bound.strip()]
+        found = await self._lanes.job(lambda: analyse(seen.trial, guardrails=bounds[:_MOST_BOUNDS] or None))
         return page(request, "checks.html", found=found, metric_header=METRIC_HEADER)
 
     async def verified(self, request: Request) -> Response:
