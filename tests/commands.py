@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import pty
 import re
@@ -95,7 +96,7 @@ def _finished(run: Callable[[], object], cwd: Path | None) -> Finished:
         tempfile.TemporaryFile() as out,
         tempfile.TemporaryFile() as err,
     ):
-        with _sent("stdout", 1, out), _sent("stderr", 2, err):
+        with _logging_as_before(), _sent("stdout", 1, out), _sent("stderr", 2, err):
             try:
                 run()
             except SystemExit as stop:
@@ -105,6 +106,23 @@ def _finished(run: Callable[[], object], cwd: Path | None) -> Finished:
                 code = 1
         assert isinstance(code, int)
         return Finished(returncode=code, stdout=_content(out), stderr=_content(err))
+
+
+@contextmanager
+def _logging_as_before() -> Iterator[None]:
+    """Take back what a script does to the logging of this process, which would have ended with a process of its own.
+
+    A handler that stayed would write to the file that stood in for stderr, in another test, when that is closed.
+    """
+    loggers = [logging.getLogger(name) for name in (None, "banditto", "banditto.live", "banditto.service", "uvicorn")]
+    before = [(logger.handlers[:], logger.level, logger.propagate) for logger in loggers]
+    try:
+        yield
+    finally:
+        for logger, (handlers, level, propagate) in zip(loggers, before, strict=True):
+            logger.handlers[:] = handlers
+            logger.setLevel(level)
+            logger.propagate = propagate
 
 
 @contextmanager

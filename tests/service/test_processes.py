@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -187,5 +188,14 @@ def test_a_port_that_is_taken_is_one_line(tmp_path: Path) -> None:
         port = service.address.rpartition(":")[2]
         command = [sys.executable, "-m", "banditto", "serve", "--store", url, "--port", port]
         found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, cwd=ROOT)
+    assert (found.returncode, len(found.stderr.splitlines())) == (2, 1), found.stderr
+    assert "one that is free here" in found.stderr
+
+
+def test_a_port_that_is_taken_is_found_before_anything_is_set_up(tmp_path: Path) -> None:
+    """uvicorn sets the logging of the process up as soon as it is configured, for whatever comes after a refusal."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        words = ("--store", f"sqlite:///{tmp_path}/trial.db", "--port", str(taken.getsockname()[1]))
+        found = serve_in_vain(*words)
     assert (found.returncode, len(found.stderr.splitlines())) == (2, 1), found.stderr
     assert "one that is free here" in found.stderr

@@ -86,6 +86,7 @@ def serve(settings: ServiceSettings, listening: Listening, *, quiet: bool = Fals
     listening.check_files()
     _allow_files()
     with _shared_counts(listening.workers > 1), _variable(VARIABLE, settings.to_json()):
+        socket = _bound(listening)  # first, because `Config` sets up the logging of this process at once
         config = uvicorn.Config(
             "banditto.service.application:application",
             factory=True,
@@ -107,7 +108,6 @@ def serve(settings: ServiceSettings, listening: Listening, *, quiet: bool = Fals
             ssl_certfile=listening.certificate,
             ssl_keyfile=listening.key,
         )
-        socket = _bound(listening)
         yield listening.address(socket.getsockname()[1])
         if listening.workers > 1:
             from uvicorn.supervisors import Multiprocess
