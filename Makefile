@@ -19,8 +19,9 @@ $(STAMP): pyproject.toml
 demo: setup
 	$(BIN)/banditto compare examples/demo.toml --jobs 2 --out demo-out
 	@echo "Open demo-out/report.html. Then try your own arms:"
-	@echo "  $(BIN)/banditto certify random-threshold --means 0.62,0.6,0.5 --horizon 1e9 --rho 0.2"
-	@echo "  $(BIN)/banditto compare --means 0.62,0.6,0.5 --horizon 1e9 --rho 0.2 --policies mean-rounding,ucb1"
+	@echo "  . $(VENV)/bin/activate"
+	@echo "  banditto certify one-cut --gap 0.1 --means 0.6,0.5,0.5 --horizon 1e6 --rho 0.2"
+	@echo "  banditto compare --gap 0.1 --means 0.6,0.5,0.5 --horizon 1e6 --rho 0.2 --policies one-cut,certified-elimination,ucb1"
 
 # a service with an experiment to try: docs/service.md
 serve: setup

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import sys
 import warnings
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Polygon
 
@@ -24,25 +23,14 @@ from tests.statistical.linear_worlds import share_dropped
 
 import banditto as bd
 from banditto.chance.coins import Coins
-from banditto.core.arrays import FloatArray
+from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.rewards import Rewards
 from banditto.geometry.regression import Regression
 from banditto.numbers import lattice
 from banditto.numbers.intervals import clopper_pearson
 from banditto.policies.shared_linear.estimate_rounding import LatticeRounding, leverage_of
-
-BLUE, ORANGE, GREEN, GREY = "#0072B2", "#E69F00", "#009E73", "#8C8C8C"
-
-
-def canvas(width: float, height: float) -> Figure:
-    figure = Figure(figsize=(width, height), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
-
-
-def bare(axes: Axes) -> None:
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+from banditto.report.style import Look, new_figure
+from docs.drawing import Drawing, panels, pens_of
 
 
 def spread(mismatches: int, pairs: int) -> str:
@@ -102,40 +90,51 @@ def cells_table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def lattice_figure(path: Path) -> None:
-    figure = canvas(11.0, 4.6)
-    left, right = figure.subplots(1, 2)
-    rng = np.random.default_rng(2)
-    centres = np.unique(lattice.nearest(rng.uniform(-3, 3, size=(4000, 2))).centres.round(9), axis=0)
-    angles = np.pi / 3 * np.arange(6)
-    corner = float(lattice.radius(2))
-    turned = angles + _first_corner()
-    for centre in centres:
-        hexagon = centre + corner * np.column_stack([np.cos(turned), np.sin(turned)])
-        left.add_patch(Polygon(hexagon, fill=False, edgecolor=GREY, linewidth=0.8))
-    for offset, colour, name in ((0.0, BLUE, "first lab"), (0.0, ORANGE, "second lab")):
-        cloud = np.array([0.12, 0.2]) + offset + 0.1 * rng.standard_normal((150, 2))
-        left.scatter(*cloud.T, s=7, color=colour, label=f"{name}: estimates in 150 experiments", alpha=0.8)
-    left.scatter(*centres.T, s=14, marker="+", color="black", label="what they are rounded to")
-    left.set_xlim(-1.9, 1.9)
-    left.set_ylim(-1.6, 1.6)
-    left.set_aspect("equal")
-    left.set_title("rounding x to shared hexagons (d = 2)", loc="left", fontsize=10)
-    left.legend(loc="lower center", bbox_to_anchor=(0.5, -0.4), fontsize=8, frameon=False)
-    dims = [1, 2, 3, 4, 6, 8, 10, 14, 20]
+DIMENSIONS = [1, 2, 3, 4, 6, 8, 10, 14, 20]
+
+
+@cache
+def pulls_curves() -> dict[str, list[float]]:
+    """Pulls that each way of rounding needs in those dimensions."""
     curves: dict[str, list[float]] = {"lattice": [], "grid, ours": [], "paper's recipe": []}
-    for d in dims:
+    for d in DIMENSIONS:
         points = test_least_squares.sphere(max(60, 4 * d), d)
         lsq = bd.ReplicableLeastSquares(actions=points)
         curves["lattice"].append(lsq.pulls_needed(0.2, 0.1, 1e-7))
         grid = bd.ReplicableLeastSquares(actions=points, rounding="grid", accuracy=1.0)
         curves["grid, ours"].append(grid.pulls_needed(0.2, 0.1, 1e-7))
         curves["paper's recipe"].append(lsq.pulls_needed(0.2, 0.1, 1e-7, constants="paper"))
-    for (name, values), colour in zip(curves.items(), (BLUE, GREEN, ORANGE), strict=True):
-        right.plot(dims, values, marker="o", markersize=4, color=colour, label=name)
+    return curves
+
+
+def lattice_figure(look: Look) -> Figure:
+    """Estimates of two labs among the cells of the lattice, and pulls against the dimension."""
+    pens = pens_of(look)
+    figure = new_figure(look, 8.6 if look.narrow else 4.3)
+    left, right = panels(figure, look, 2)
+    rng = np.random.default_rng(2)
+    centres = np.unique(lattice.nearest(rng.uniform(-3, 3, size=(4000, 2))).centres.round(9), axis=0)
+    turned = np.pi / 3 * np.arange(6) + _first_corner()
+    corner = float(lattice.radius(2))
+    for centre in centres:
+        hexagon = centre + corner * np.column_stack([np.cos(turned), np.sin(turned)])
+        left.add_patch(Polygon(hexagon, fill=False, edgecolor=pens.back, linewidth=0.8))
+    for colour, name in ((pens.first, "first lab"), (pens.second, "second lab")):
+        cloud = np.array([0.12, 0.2]) + 0.1 * rng.standard_normal((150, 2))
+        left.scatter(
+            cloud[:, 0], cloud[:, 1], s=7, color=colour, label=f"{name}: estimates in 150 experiments", alpha=0.8
+        )
+    left.scatter(centres[:, 0], centres[:, 1], s=14, marker="+", color=pens.ink, label="what they are rounded to")
+    left.set_xlim(-1.9, 1.9)
+    left.set_ylim(-1.6, 1.6)
+    left.set_aspect("equal")
+    left.set_title("rounding x to shared hexagons (d = 2)", loc="left", fontsize=10)
+    left.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), fontsize=8, frameon=False)
+    for (name, values), colour in zip(pulls_curves().items(), (pens.first, pens.third, pens.second), strict=True):
+        right.plot(DIMENSIONS, values, marker="o", markersize=4, color=colour, label=name)
     right.set_xscale("log")
     right.set_yscale("log")
-    right.set_xticks(dims, [str(d) for d in dims])
+    right.set_xticks(DIMENSIONS, [str(d) for d in DIMENSIONS])
     right.minorticks_off()
     right.set_xlabel("dimension")
     right.set_ylabel("pulls")
@@ -143,9 +142,7 @@ def lattice_figure(path: Path) -> None:
     left.set_ylabel("second coordinate of x/s")
     right.set_title("pulls for rho = 0.1 and every value within 0.2", loc="left", fontsize=10)
     right.legend(frameon=False, fontsize=9)
-    for axes in (left, right):
-        bare(axes)
-    figure.savefig(path)
+    return figure
 
 
 def _first_corner() -> float:
@@ -172,31 +169,41 @@ def threshold_table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def threshold_figure(path: Path) -> None:
+TIED_GAPS = (0.0, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
+
+
+@cache
+def tied_curve(constants: Literal["certified", "paper"]) -> list[tuple[float, float, float]]:
+    """The share of pairs that differ at each of those gaps, and the ends of its interval."""
+    rows = []
+    for gap in TIED_GAPS:
+        points = np.array([[0.9, 0.3], [0.9 - 2 * gap / 0.9, -0.3], [-0.5, 0.5], [0.0, 0.6]])
+        policy = bd.LinearThreshold(actions=points, horizon=10**9, rho=0.1, constants=constants)
+        found = bd.certify(policy, bd.LinearBernoulli([0.9, 0.0], points), pairs=1024, seed=3)
+        rows.append((found.mismatches / found.pairs, *clopper_pearson(found.mismatches, found.pairs, 0.95)))
+    return rows
+
+
+def threshold_figure(look: Look) -> Figure:
     """Two arms that are nearly tied: the printed last line beside the shared final choice."""
-    figure = canvas(7.2, 4.0)
+    pens = pens_of(look)
+    figure = new_figure(look, 3.8)
     axes = figure.subplots()
-    gaps = np.array([0.0, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2])
-    kinds: tuple[tuple[Any, str, str], ...] = (("paper", ORANGE, "as printed"), ("certified", BLUE, "certified"))
+    kinds: tuple[tuple[Literal["certified", "paper"], str, str], ...] = (
+        ("paper", pens.second, "as printed"),
+        ("certified", pens.first, "certified"),
+    )
     for constants, colour, name in kinds:
-        shares, lows, highs = [], [], []
-        for gap in gaps:
-            points = np.array([[0.9, 0.3], [0.9 - 2 * gap / 0.9, -0.3], [-0.5, 0.5], [0.0, 0.6]])
-            policy = bd.LinearThreshold(actions=points, horizon=10**9, rho=0.1, constants=constants)
-            found = bd.certify(policy, bd.LinearBernoulli([0.9, 0.0], points), pairs=1024, seed=3)
-            low, high = clopper_pearson(found.mismatches, found.pairs, 0.95)
-            shares.append(found.mismatches / found.pairs)
-            lows.append(low)
-            highs.append(high)
-        axes.fill_between(range(len(gaps)), lows, highs, color=colour, alpha=0.2, linewidth=0)
-        axes.plot(range(len(gaps)), shares, marker="o", color=colour, label=name)
-    axes.axhline(0.1, color="#D7261E", linewidth=1.0, label="rho")
-    axes.set_xticks(range(len(gaps)), [f"{gap:g}" for gap in gaps])
+        shares, lows, highs = zip(*tied_curve(constants), strict=True)
+        axes.fill_between(range(len(TIED_GAPS)), lows, highs, color=colour, alpha=0.2, linewidth=0)
+        axes.plot(range(len(TIED_GAPS)), shares, marker="o", color=colour, label=name)
+    axes.axhline(0.1, color=pens.alarm, linewidth=1.0, label="rho")
+    size = 8 if look.narrow else None
+    axes.set_xticks(range(len(TIED_GAPS)), [f"{gap:g}" for gap in TIED_GAPS], fontsize=size)
     axes.set_xlabel("gap of the two best arms (in units of reward)")
     axes.set_ylabel("share of pairs that differ")
     axes.legend(frameon=False)
-    bare(axes)
-    figure.savefig(path)
+    return figure
 
 
 # -- least-squares-rounding.md ----------------------------------------------------------------------------------------
@@ -229,46 +236,62 @@ def time_table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def shrinking_figure(path: Path) -> None:
-    """The active set of a polytope after each batch of one execution, with the core set that is pulled next."""
-    rows = [[1.0, 0.1], [0.4, 1.0], [-0.8, 0.6], [-0.6, -0.8], [0.5, -0.9]]
-    actions: Any = bd.Polytope(rows=rows, bounds=[0.76, 0.71, 0.66, 0.71, 0.66])
-    theta = np.array([0.9, 0.32])
-    world = bd.LinearBernoulli(theta, actions)
+POLYTOPE_ROWS = [[1.0, 0.1], [0.4, 1.0], [-0.8, 0.6], [-0.6, -0.8], [0.5, -0.9]]
+THETA = np.array([0.9, 0.32])
+
+
+def polytope() -> Any:
+    return bd.Polytope(rows=POLYTOPE_ROWS, bounds=[0.76, 0.71, 0.66, 0.71, 0.66])
+
+
+@cache
+def stages() -> list[tuple[FloatArray, FloatArray, IntArray]]:
+    """Corners of the active set before each batch of one execution, the core set that is pulled next, and its pulls."""
+    actions = polytope()
+    world = bd.LinearBernoulli(THETA, actions)
     policy = bd.LeastSquaresRounding(actions=actions, horizon=10**10, rho=0.1)
     coins, rng = Coins(5, 0, 1), np.random.default_rng(1)
     state = policy.init(1)
-    stages = []
+    found = []
     while (pulls := policy.plan(state)) is not None:
         places = policy.places(state)
         shown = actions
         for cut in state.active[0]:
             shown = shown.cut(cut[:-1], float(cut[-1]))
-        stages.append((shown.vertices(), places[0][pulls[0] > 0], pulls[0][pulls[0] > 0]))
+        found.append((shown.vertices(), places[0][pulls[0] > 0], pulls[0][pulls[0] > 0]))
         totals = rng.binomial(pulls, world.means_at(places)).astype(float)
         state = policy.decide(state, totals, coins)
-    figure = canvas(3.1 * len(stages), 3.5)
-    whole = _ordered(stages[0][0])
-    best = np.array(actions.maximise(theta))
-    for number, (axes, (corners, core, pulls)) in enumerate(
-        zip(figure.subplots(1, len(stages)), stages, strict=True), 1
-    ):
-        axes.add_patch(Polygon(whole, facecolor="#EEEEEE", edgecolor=GREY, linewidth=0.8))
-        axes.add_patch(Polygon(_ordered(corners), facecolor=BLUE, alpha=0.35, edgecolor=BLUE, linewidth=1.2))
-        last = number == len(stages)
-        axes.scatter(*core.T, s=36, color=ORANGE, zorder=3, label="pulled" if last else None)
-        axes.scatter(*best, s=60, marker="*", color="black", zorder=4, label="best action" if last else None)
-        axes.set_title(("then for good" if last else f"batch {number}") + f": {pulls.sum():.2g} pulls", fontsize=10)
+    return found
+
+
+def shrinking_figure(look: Look) -> Figure:
+    """The active set of a polytope after each batch of one execution, with the core set that is pulled next."""
+    pens, count = pens_of(look), len(stages())
+    across = 2 if look.narrow else count
+    figure = new_figure(look, 4.9 if look.narrow else 2.7)
+    places = list(figure.subplots(-(-count // across), across, squeeze=False).flat)
+    whole = _ordered(stages()[0][0])
+    best = np.array(polytope().maximise(THETA))
+    for number, (axes, (corners, core, pulls)) in enumerate(zip(places, stages(), strict=False), 1):
+        axes.add_patch(Polygon(whole, facecolor=look.theme.faint, alpha=0.5, edgecolor=pens.back, linewidth=0.8))
+        axes.add_patch(
+            Polygon(_ordered(corners), facecolor=pens.first, alpha=0.45, edgecolor=pens.first, linewidth=1.2)
+        )
+        last = number == count
+        axes.scatter(*core.T, s=36, color=pens.second, zorder=3, label="pulled" if last else None)
+        axes.scatter(*best, s=60, marker="*", color=pens.ink, zorder=4, label="best action" if last else None)
+        axes.set_title(("for good" if last else f"batch {number}") + f": {pulls.sum():.2g} pulls", fontsize=9)
         axes.set_xlim(-1.15, 1.05)
         axes.set_ylim(-1.0, 1.0)
         axes.set_aspect("equal")
         axes.set_xlabel("feature 1")
-        if number == 1:
+        if number % across == 1:
             axes.set_ylabel("feature 2")
-        bare(axes)
         if last:
             axes.legend(frameon=False, fontsize=8, loc="lower left")
-    figure.savefig(path)
+    for axes in places[count:]:
+        axes.set_axis_off()
+    return figure
 
 
 def _ordered(corners: FloatArray) -> FloatArray:
@@ -280,6 +303,7 @@ def _ordered(corners: FloatArray) -> FloatArray:
 # -- net-threshold.md and certified-linear.md -------------------------------------------------------------------------
 
 
+@cache
 def net_rows() -> list[tuple[int, int, int, float, float]]:
     """(d, T, K, regret of the net, regret of the lattice) on the ball, 64 pairs."""
     rows = []
@@ -335,54 +359,68 @@ def price_table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def methods_figure(path: Path) -> None:
+COUNTS = (4, 8, 16, 32, 64, 128, 256)
+
+
+@cache
+def method_curve(method: Literal["lattice", "thresholds"], d: int) -> tuple[list[float], list[float]]:
+    """Predicted and measured regret of a plan for each of those numbers of arms."""
+    predicted, measured = [], []
+    for count in COUNTS:
+        points = benchmark.arms(count, d)
+        policy = bd.CertifiedLinear(actions=points, horizon=10**9, rho=0.1, method=method)
+        predicted.append(getattr(policy.costs, method))
+        regrets = []
+        for seed in range(12):
+            theta = np.random.default_rng([12, seed, d]).standard_normal(d)
+            world = bd.LinearBernoulli(0.999 * theta / np.linalg.norm(theta), points)
+            regrets.append(bd.certify(policy, world, pairs=64, seed=seed).regret.mean)
+        measured.append(sum(regrets) / len(regrets))
+    return predicted, measured
+
+
+def methods_figure(look: Look) -> Figure:
     """Predicted and measured regret of both plans against the number of arms."""
-    figure = canvas(9.5, 4.0)
-    counts = (4, 8, 16, 32, 64, 128, 256)
-    for axes, d in zip(figure.subplots(1, 2, sharey=True), (2, 6), strict=True):
-        methods: tuple[tuple[Any, str], ...] = (("thresholds", ORANGE), ("lattice", BLUE))
+    pens = pens_of(look)
+    figure = new_figure(look, 7.0 if look.narrow else 3.9)
+    for axes, d in zip(panels(figure, look, 2, sharey=True), (2, 6), strict=True):
+        methods: tuple[tuple[Literal["lattice", "thresholds"], str], ...] = (
+            ("thresholds", pens.second),
+            ("lattice", pens.first),
+        )
         for method, colour in methods:
-            predicted, measured = [], []
-            for count in counts:
-                points = benchmark.arms(count, d)
-                policy = bd.CertifiedLinear(actions=points, horizon=10**9, rho=0.1, method=method)
-                predicted.append(getattr(policy.costs, method))
-                regrets = []
-                for seed in range(12):
-                    theta = np.random.default_rng([12, seed, d]).standard_normal(d)
-                    world = bd.LinearBernoulli(0.999 * theta / np.linalg.norm(theta), points)
-                    regrets.append(bd.certify(policy, world, pairs=64, seed=seed).regret.mean)
-                measured.append(sum(regrets) / len(regrets))
-            axes.plot(counts, predicted, color=colour, linestyle="--", label=f"{method}: predicted")
-            axes.plot(counts, measured, color=colour, marker="o", markersize=4, label=f"{method}: measured")
+            predicted, measured = method_curve(method, d)
+            axes.plot(COUNTS, predicted, color=colour, linestyle="--", label=f"{method}: predicted")
+            axes.plot(COUNTS, measured, color=colour, marker="o", markersize=4, label=f"{method}: measured")
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
-        axes.set_xticks(counts, [str(count) for count in counts])
+        axes.set_xticks(COUNTS, [str(count) for count in COUNTS])
         axes.set_xlabel("arms on the sphere")
-        axes.set_title(f"regret, d = {d}, a thousand million pulls, rho = 0.1", loc="left", fontsize=10)
-        bare(axes)
-        if d == 2:
+        axes.set_title(f"d = {d}, a thousand million pulls, rho = 0.1", loc="left", fontsize=10)
+        if d == 2 or look.narrow:
             axes.set_ylabel("regret (in units of reward)")
+        if d == 2:
             axes.legend(frameon=False, fontsize=8)
-    figure.savefig(path)
+    return figure
 
 
-def net_figure(path: Path) -> None:
-    figure = canvas(7.0, 3.8)
+def net_figure(look: Look) -> Figure:
+    """Regret of the net and of the lattice against the horizon."""
+    pens = pens_of(look)
+    figure = new_figure(look, 3.6)
     axes = figure.subplots()
-    rows = net_rows()
     for d, style in ((1, "-"), (2, "--")):
-        own = [row for row in rows if row[0] == d]
+        own = [row for row in net_rows() if row[0] == d]
         horizons = [row[1] for row in own]
-        axes.plot(horizons, [row[3] for row in own], color=ORANGE, linestyle=style, marker="o", label=f"net, d = {d}")
-        axes.plot(horizons, [row[4] for row in own], color=BLUE, linestyle=style, marker="o", label=f"lattice, d = {d}")
+        for place, colour, name in ((3, pens.second, "net"), (4, pens.first, "lattice")):
+            regrets = [row[place] for row in own]
+            axes.plot(horizons, regrets, color=colour, linestyle=style, marker="o", label=f"{name}, d = {d}")
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("horizon (pulls)")
     axes.set_ylabel("regret on the ball (in units of reward)")
     axes.legend(frameon=False, fontsize=9)
-    bare(axes)
-    figure.savefig(path)
+    return figure
 
 
 TABLES = {
@@ -394,7 +432,7 @@ TABLES = {
     ("net-threshold", "price"): net_table,
     ("certified-linear", "price"): price_table,
 }
-FIGURES = {
+FIGURES: dict[str, Drawing] = {
     "least-squares": lattice_figure,
     "linear-threshold": threshold_figure,
     "least-squares-rounding": shrinking_figure,

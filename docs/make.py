@@ -1,26 +1,31 @@
-"""Write the measured parts of the documentation again: tables between markers, and figures. `make docs-tables`."""
+"""Write the measured parts of the documentation again: tables between markers, and figures. `make docs-tables`.
+
+`python docs/make.py figures` draws the figures alone, and `python docs/make.py figures ribbons gallery` those two;
+`gallery` are the pictures of the examples.
+"""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 import banditto as bd
+from banditto.engine.watching import PairView
 from banditto.measure.crossing_paths import divergence
 from banditto.measure.least_regret import least_regret
 from banditto.measure.study_file import StudyFile
 from banditto.numbers.intervals import clopper_pearson
 from banditto.report.figures import draw_design
-from banditto.report.ribbons import ribbon_figure, save_ribbons
-from banditto.report.style import LOOKS, as_png, drawn_in
+from banditto.report.ribbons import ribbon_figure
+from banditto.report.style import Look, new_figure
 
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS.parent))
@@ -29,9 +34,8 @@ from tests.geometry import test_actions, test_bit_identity, test_design
 from tests.statistical import test_mean_rounding, test_random_threshold
 from tests.statistical.hard import PAIRS, RHO
 
-from docs import claims, ideas, linear, prices
-
-BLUE, ORANGE, GREY = "#0072B2", "#E69F00", "#8C8C8C"
+from docs import claims, drawing, gallery, ideas, linear, prices
+from docs.drawing import panels, pens_of
 
 
 def between(path: Path, name: str, content: str) -> None:
@@ -62,36 +66,48 @@ def threshold_table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def threshold_figure(path: Path) -> None:
-    """Thresholds by batch, and measured disagreement against the gap."""
+def differing(policy: Any, gaps: Sequence[float], pairs: int) -> list[tuple[float, float, float]]:
+    """For two arms with each of these gaps: the share of pairs that differ, and the ends of its interval."""
+    found = [bd.certify(policy, bd.Bernoulli([0.5 - g / 2, 0.5 + g / 2]), pairs=pairs, seed=5) for g in gaps]
+    return [(1 - one.agreement, 1 - one.interval[1], 1 - one.interval[0]) for one in found]
+
+
+@cache
+def threshold_curve() -> tuple[bd.RandomThreshold, list[float], list[tuple[float, float, float]]]:
     policy = bd.RandomThreshold(arms=2, horizon=10**6, rho=RHO)
     rows = policy.describe().to_dict()["batches"]
-    figure = Figure(figsize=(10.0, 3.9), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
-    left, right = figure.subplots(1, 2)
+    gaps = np.geomspace(rows[-1]["low"] * 0.8, min(0.9, rows[3]["high"]), 40).tolist()
+    return policy, gaps, differing(policy, gaps, 16_384)
+
+
+def threshold_figure(look: Look) -> Figure:
+    """Thresholds by batch, and measured disagreement against the gap."""
+    policy, gaps, measured = threshold_curve()
+    rows, pens = policy.describe().to_dict()["batches"], pens_of(look)
+    figure = new_figure(look, 7.4 if look.narrow else 3.9)
+    left, right = panels(figure, look, 2)
     for row in rows:
-        left.plot([row["low"], row["high"]], [row["batch"]] * 2, color=BLUE, linewidth=7, solid_capstyle="butt")
+        left.plot([row["low"], row["high"]], [row["batch"]] * 2, color=pens.first, linewidth=7, solid_capstyle="butt")
     left.set_xscale("log")
     left.invert_yaxis()
     left.set_yticks([row["batch"] for row in rows])
     left.set_xlabel("gap to the leader's mean (in units of reward)")
     left.set_ylabel("batch")
-    left.axvline(1.0, color=GREY, linewidth=1, zorder=0)
-    left.annotate("rewards in [0, 1]\nhave no gap beyond 1", (1.08, 7.9), color=GREY, fontsize=9, va="bottom")
+    left.axvline(1.0, color=pens.back, linewidth=1, zorder=0)
+    beyond = "rewards in [0, 1]\nhave no gap\nbeyond 1"
+    left.annotate(beyond, (1.08, 8.3), color=pens.back, fontsize=8, va="bottom")
     left.annotate("left of a bar: kept", (rows[3]["low"] * 0.93, 4), ha="right", va="center", fontsize=9)
     left.annotate("right of it: dropped", (rows[6]["high"] * 1.08, 7), va="center", fontsize=9)
-    left.set_title("An arm is dropped at a threshold drawn from the bar", fontsize=10, loc="left")
-    gaps = np.geomspace(rows[-1]["low"] * 0.8, min(0.9, rows[3]["high"]), 40)
-    shares, lows, highs = [], [], []
-    for gap in gaps:
-        world = bd.Bernoulli([0.5 - gap / 2, 0.5 + gap / 2])
-        certificate = bd.certify(policy, world, pairs=16_384, seed=5)
-        shares.append(1 - certificate.agreement)
-        lows.append(1 - certificate.interval[1])
-        highs.append(1 - certificate.interval[0])
-    right.fill_between(gaps, lows, highs, color=BLUE, alpha=0.25, linewidth=0, label="95% interval")
-    right.plot(gaps, shares, color=BLUE, label="measured")
-    right.axhline(policy.guarantee().total, color=ORANGE, label="proved bound")
+    drawn = (
+        "An arm is dropped at\na threshold drawn from the bar"
+        if look.narrow
+        else "Each bar: where a threshold is drawn from"
+    )
+    left.set_title(drawn, fontsize=10, loc="left")
+    shares, lows, highs = zip(*measured, strict=True)
+    right.fill_between(gaps, lows, highs, color=pens.first, alpha=0.25, linewidth=0, label="95% interval")
+    right.plot(gaps, shares, color=pens.first, label="measured")
+    right.axhline(policy.guarantee().total, color=pens.second, label="proved bound")
     right.set_xscale("log")
     right.set_xticks([0.05, 0.1, 0.2, 0.5], ["0.05", "0.1", "0.2", "0.5"])
     right.xaxis.set_minor_formatter(NullFormatter())
@@ -100,10 +116,7 @@ def threshold_figure(path: Path) -> None:
     right.set_ylabel("P(two executions differ)")
     right.set_title("Two arms, T = 1e6, rho = 0.1", fontsize=10, loc="left")
     right.legend(frameon=False, fontsize=9, loc="upper right", bbox_to_anchor=(1.0, 0.85))
-    for axes in (left, right):
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
-    figure.savefig(path)
+    return figure
 
 
 def rounding_table() -> str:
@@ -124,29 +137,30 @@ def rounding_table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def rounding_figure(path: Path) -> None:
-    """Disagreement against the gap: with the samples that the rounding needs, and with the printed pull counts."""
-    figure = Figure(figsize=(10.0, 3.9), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots()
-    horizon = 10**5
+ROUNDED_GAPS = np.geomspace(0.01, 0.9, 40).tolist()
+
+
+@cache
+def rounding_curves() -> dict[str, list[tuple[float, float, float]]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", bd.ShortHorizonWarning)
-        printed = test_mean_rounding.as_printed(2, horizon, RHO)
-    for policy, colour, label in (
-        (printed, ORANGE, "pull counts as printed"),
-        (bd.MeanRounding(arms=2, horizon=horizon, rho=RHO), BLUE, "certified constants"),
-    ):
-        gaps = np.geomspace(0.01, 0.9, 40)
-        shares, lows, highs = [], [], []
-        for gap in gaps:
-            certificate = bd.certify(policy, bd.Bernoulli([0.5 - gap / 2, 0.5 + gap / 2]), pairs=8192, seed=5)
-            shares.append(1 - certificate.agreement)
-            lows.append(1 - certificate.interval[1])
-            highs.append(1 - certificate.interval[0])
-        axes.fill_between(gaps, lows, highs, color=colour, alpha=0.25, linewidth=0)
-        axes.plot(gaps, shares, color=colour, label=label)
-    axes.axhline(RHO, color=GREY, linestyle="--", label="rho = 0.1")
+        printed = test_mean_rounding.as_printed(2, 10**5, RHO)
+    return {
+        "pull counts as printed": differing(printed, ROUNDED_GAPS, 8192),
+        "certified constants": differing(bd.MeanRounding(arms=2, horizon=10**5, rho=RHO), ROUNDED_GAPS, 8192),
+    }
+
+
+def rounding_figure(look: Look) -> Figure:
+    """Disagreement against the gap: with the samples that the rounding needs, and with the printed pull counts."""
+    pens = pens_of(look)
+    figure = new_figure(look, 3.7)
+    axes = figure.subplots()
+    for (label, measured), colour in zip(rounding_curves().items(), (pens.second, pens.first), strict=True):
+        shares, lows, highs = zip(*measured, strict=True)
+        axes.fill_between(ROUNDED_GAPS, lows, highs, color=colour, alpha=0.25, linewidth=0)
+        axes.plot(ROUNDED_GAPS, shares, color=colour, label=label)
+    axes.axhline(RHO, color=pens.back, linestyle="--", label="rho = 0.1")
     axes.set_xscale("log")
     axes.set_xticks([0.01, 0.02, 0.05, 0.1, 0.2, 0.5], ["0.01", "0.02", "0.05", "0.1", "0.2", "0.5"])
     axes.xaxis.set_minor_formatter(NullFormatter())
@@ -155,9 +169,7 @@ def rounding_figure(path: Path) -> None:
     axes.set_ylabel("P(two executions differ), with 95% bands")
     axes.set_title("Algorithm 1, two arms, T = 1e5", fontsize=10, loc="left")
     axes.legend(frameon=False, fontsize=9)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    figure.savefig(path)
+    return figure
 
 
 PRICED: dict[str, Callable[[int, float], Any]] = {
@@ -189,50 +201,70 @@ def price_table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def price_figure(path: Path) -> None:
+PRICE_RHOS = np.geomspace(0.01, 0.5, 9).tolist()
+PRICE_HORIZONS = [10**k for k in range(4, 12)]
+SHORT_HORIZONS = [10**4, 10**5, 10**6]
+
+
+@cache
+def price_curves() -> dict[str, tuple[list[float], list[float]]]:
+    """Each replicable policy's regret at those rhos, and at those horizons."""
+    return {
+        name: ([priced(make, 10**8, rho) for rho in PRICE_RHOS], [priced(make, t, 0.1) for t in PRICE_HORIZONS])
+        for name, make in PRICED.items()
+    }
+
+
+@cache
+def ordinary_curves() -> dict[str, list[float]]:
+    ordinary: dict[str, Any] = {"UCB1": bd.UCB1(), "KL-UCB": bd.KLUCB()}
+    common: dict[str, Any] = {"rho": 0.1, "pairs": 20, "seed": 3, "jobs": 1}
+    return {
+        name: [bd.certify(policy, PRICE_WORLD, horizon=t, **common).regret.mean for t in SHORT_HORIZONS]
+        for name, policy in ordinary.items()
+    }
+
+
+def price_figure(look: Look) -> Figure:
     """Regret against rho and against T, with ordinary policies and lower bounds."""
-    figure = Figure(figsize=(10.0, 4.8), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
-    left, right = figure.subplots(1, 2, sharey=True)
-    colours = (BLUE, "#56B4E9", "#6A3D9A", "#009E73", "#CC79A7", ORANGE, "#D55E00")
-    rhos = np.geomspace(0.01, 0.5, 9)
-    horizons = [10**k for k in range(4, 12)]
-    for (name, make), colour in zip(PRICED.items(), colours, strict=True):
+    pens = pens_of(look)
+    figure = new_figure(look, 9.6 if look.narrow else 5.0)
+    left, right = panels(figure, look, 2, sharey=True)
+    for number, (name, (over_rho, over_time)) in enumerate(price_curves().items()):
         style = "--" if "named" in name else "-"
-        left.plot(rhos, [priced(make, 10**8, float(rho)) for rho in rhos], style, color=colour, label=name)
-        right.plot(horizons, [priced(make, t, 0.1) for t in horizons], style, color=colour)
-    for name, policy, marker in (("UCB1", bd.UCB1(), "s"), ("KL-UCB", bd.KLUCB(), "o")):
-        short = [10**4, 10**5, 10**6]
-        regrets = [
-            bd.certify(policy, PRICE_WORLD, horizon=t, rho=0.1, pairs=20, seed=3, jobs=1).regret.mean for t in short
-        ]
-        right.plot(short, regrets, marker=marker, color="black", linewidth=1, markersize=4, label=name)
-    line = 0.1 / divergence(*PRICE_WORLD.means) * np.log(horizons)
-    right.plot(horizons, line, ":", color=GREY, label="Lai and Robbins: a limit, T to infinity")
+        colour = (*look.theme.policies[:6], look.theme.alarm)[number]
+        left.plot(PRICE_RHOS, over_rho, style, color=colour, label=name)
+        right.plot(PRICE_HORIZONS, over_time, style, color=colour)
+    for (name, regrets), marker in zip(ordinary_curves().items(), "so", strict=True):
+        right.plot(SHORT_HORIZONS, regrets, marker=marker, color=pens.ink, linewidth=1, markersize=4, label=name)
+    line = 0.1 / divergence(*PRICE_WORLD.means) * np.log(PRICE_HORIZONS)
+    right.plot(PRICE_HORIZONS, line, ":", color=pens.back, label="Lai and Robbins: a limit, T to infinity")
     least = "no replicable policy with power 0.95 has less"
-    left.plot(rhos, [least_regret(PRICE_WORLD.means, float(rho)) for rho in rhos], "-.", color=GREY, label=least)
-    right.plot(horizons, [least_regret(PRICE_WORLD.means, 0.1)] * len(horizons), "-.", color=GREY)
+    by_rho = np.array([least_regret(PRICE_WORLD.means, rho) for rho in PRICE_RHOS], dtype=np.float64)
+    left.plot(PRICE_RHOS, by_rho, "-.", color=pens.back, label=least)
+    at_one = np.full(len(PRICE_HORIZONS), least_regret(PRICE_WORLD.means, 0.1), dtype=np.float64)
+    right.plot(PRICE_HORIZONS, at_one, "-.", color=pens.back)
     for axes, label in ((left, "rho"), (right, "horizon (pulls)")):
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xlabel(label)
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
-    left.set_ylabel("regret (in units of reward)")
+    for axes in (left, right) if look.narrow else (left,):
+        axes.set_ylabel("regret (in units of reward)")
     left.set_title("T = 1e8", fontsize=10, loc="left")
     right.set_title("rho = 0.1", fontsize=10, loc="left")
-    figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8.5)
-    figure.savefig(path)
+    columns = 1 if look.narrow else 3
+    figure.legend(loc="outside lower center", ncols=columns, frameon=False, fontsize=8.5)
+    return figure
 
 
 def example_table() -> str:
     policy = bd.CertifiedElimination(arms=2, horizon=10**6, rho=0.1)
-    body = policy.describe().table().split("\n\n")[1]
-    return f"```\n{body}\n\n{policy.guarantee().table()}\n```\n"
+    return f"```\n{policy.describe().batches_table()}\n\n{policy.guarantee().table()}\n```\n"
 
 
-def demo_ribbons(path: Path) -> None:
-    """The picture of `make demo`, for wide pages and for telephones."""
+@cache
+def demo_views() -> tuple[list[tuple[str, PairView]], Sequence[float], list[float]]:
+    """The first pair of each policy of `make demo`, the means of its arms, and the shares of pairs that agree."""
     study = StudyFile.load(str(DOCS.parent / "examples" / "demo.toml"))
     built = study.built()
     compared = bd.compare(
@@ -240,16 +272,20 @@ def demo_ribbons(path: Path) -> None:
         built.environment,
         horizon=study.horizon,
         rho=study.rho,
-        pairs=1,
+        pairs=study.pairs or 1000,
+        rounds=study.rounds or 2 * 10**7,
         seed=study.seed or 0,
         curves=True,
     )
     views = [(row.label, row.view) for row in compared.entrants if row.view]
-    save_ribbons(path, views, built.environment.means)
-    narrow = LOOKS["light", "narrow"]
-    with drawn_in(narrow):
-        figure = ribbon_figure(views, built.environment.means, narrow)
-        path.with_stem(f"{path.stem}-narrow").write_bytes(as_png(figure))
+    shares = [row.certificate.agreement for row in compared.entrants if row.view]
+    return views, built.environment.means, shares
+
+
+def demo_ribbons(look: Look) -> Figure:
+    """The picture of `make demo`."""
+    views, means, shares = demo_views()
+    return ribbon_figure(views, means, look, agreement=shares)
 
 
 def sizes_table() -> str:
@@ -276,8 +312,8 @@ def bits_table() -> str:
     own, blas = runs[kernels[0]]
     plans = [name for name in own if name in blas]
     lines = [
-        f"{len(plans)} plans under several kernels of OpenBLAS, which it chooses by the processor.",
-        f"Different from those under {kernels[0]}:",
+        f"{len(plans)} plans, made under several kernels of OpenBLAS, which picks one to suit the processor.",
+        f"The table counts the plans that differ from those under {kernels[0]}:",
         "",
         "| | " + " | ".join(kernels[1:]) + " |",
         "| --- |" + " --- |" * (len(kernels) - 1),
@@ -308,8 +344,8 @@ def sets_table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def design_figure(path: Path) -> None:
-    """Arms, a polytope and a cut ball, drawn as `banditto design --plot` does."""
+@cache
+def shown_designs() -> list[tuple[str, Any, bd.Design]]:
     rng = np.random.default_rng(8)
     turned = rng.standard_normal((300, 2)) * [0.28, 0.09] @ np.array([[0.8, 0.6], [-0.6, 0.8]])
     rows = [[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0], [-1.0, 0.5], [0.2, -1.0]]
@@ -318,40 +354,58 @@ def design_figure(path: Path) -> None:
         ("a polytope", bd.Polytope(rows=rows, bounds=[0.7, 0.6, 0.7, 0.6, 0.5])),
         ("a ball, cut twice", bd.Ball(dimension=2).cut((1.0, 0.4), 0.7).cut((-0.2, 1.0), -0.4)),
     ]
-    figure = Figure(figsize=(12.0, 4.4), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
-    for axes, (title, actions) in zip(figure.subplots(1, 3), shown, strict=True):
-        design = bd.g_optimal_design(actions, accuracy=1e-4)
-        draw_design(axes, design, actions)
+    return [(title, actions, bd.g_optimal_design(actions, accuracy=1e-4)) for title, actions in shown]
+
+
+def design_figure(look: Look) -> Figure:
+    """Arms, a polytope and a cut ball, drawn as `banditto design --plot` does."""
+    figure = new_figure(look, 11.4 if look.narrow else 3.2)
+    for axes, (title, actions, design) in zip(panels(figure, look, 3), shown_designs(), strict=True):
+        draw_design(axes, design, actions, look)
         axes.set_title(f"{title}: core set of {design.support}", fontsize=10, loc="left")
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
-    figure.savefig(path)
+    return figure
+
+
+FIGURES: dict[str, drawing.Drawing] = {
+    "design": design_figure,
+    "price": price_figure,
+    "random-threshold": threshold_figure,
+    "mean-rounding": rounding_figure,
+    "ribbons": demo_ribbons,
+    "shared-cuts": ideas.cuts_figure,
+    **prices.FIGURES,
+    **linear.FIGURES,
+    **claims.FIGURES,
+}
+
+
+def figures(names: Sequence[str]) -> None:
+    """Draw the figures with these names, or all of them, in every look."""
+    for name in names or (*FIGURES, "gallery"):
+        if name == "gallery":
+            gallery.figures()
+        else:
+            drawing.save(name, FIGURES[name])
 
 
 def main() -> None:
     between(DOCS / "design.md", "sizes", sizes_table())
     between(DOCS / "design.md", "bits", bits_table())
     between(DOCS / "design.md", "sets", sets_table())
-    design_figure(DOCS / "figures" / "design.png")
     between(DOCS / "random-threshold.md", "measured", threshold_table())
     between(DOCS / "mean-rounding.md", "measured", rounding_table())
     between(DOCS / "certified-elimination.md", "example", example_table())
     between(DOCS / "certified-elimination.md", "price", price_table())
-    price_figure(DOCS / "figures" / "price.png")
-    threshold_figure(DOCS / "figures" / "random-threshold.png")
-    rounding_figure(DOCS / "figures" / "mean-rounding.png")
-    demo_ribbons(DOCS / "figures" / "ribbons.png")
-    ideas.cuts_figures(DOCS / "figures")
     for (page, name), table in linear.TABLES.items():
         between(DOCS / f"{page}.md", name, table())
     for name, table in prices.TABLES.items():
         between(DOCS / "cost.md", name, table())
-    prices.cost_figures(DOCS / "figures")
-    for page, draw in linear.FIGURES.items():
-        draw(DOCS / "figures" / f"{page}.png")
-    between(DOCS / "reproduce.md", "claims", claims.claims_page(DOCS / "figures"))
+    between(DOCS / "reproduce.md", "claims", claims.claims_page())
+    figures(())
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["figures"]:
+        figures(sys.argv[2:])
+    else:
+        main()

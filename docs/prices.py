@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import warnings
 from functools import cache
-from pathlib import Path
 
 from benchmarks import certified
+from matplotlib.figure import Figure
 
 import banditto as bd
+from banditto.core.text import PAGE, fitted
 from banditto.measure.plan.plans import asked, limit_lines
 from banditto.measure.plan.questions import Question
 from banditto.measure.plan.rehearsal import rehearse
 from banditto.measure.plan.trial_plan import RHOS, CurvePoint, price_curves
 from banditto.report.figures import price_figure
-from banditto.report.style import LOOKS, as_png, drawn_in
+from banditto.report.style import Look
+from docs.drawing import Drawing
 
 ARMS, GAP, BASELINE, RATE = 4, 0.01, 0.05, 0.1  # 5% against 6%, and no rate above 10%
 VISITORS = 200_000
@@ -54,11 +56,13 @@ def curves_table() -> str:
 
 
 def worked_table() -> str:
-    return f"```text\n{worked().table()}\n```\n"
+    with fitted(PAGE):
+        return f"```text\n{worked().table()}\n```\n"
 
 
 def winner_table() -> str:
-    return f"```text\n{worked_winner().table()}\n```\n"
+    with fitted(PAGE):
+        return f"```text\n{worked_winner().table()}\n```\n"
 
 
 def others_table() -> str:
@@ -116,17 +120,15 @@ def calibrated_cell(
     return found, factors
 
 
-def cost_figures(folder: Path) -> None:
-    limits = limit_lines(question(), GAP)
-    for size, ending in (("wide", ""), ("narrow", "-narrow")):
-        look = LOOKS["light", size]
-        with drawn_in(look):
-            (folder / f"cost-horizon{ending}.png").write_bytes(
-                as_png(price_figure(points(), "horizon", look, limits=limits))
-            )
-            (folder / f"cost-regret{ending}.png").write_bytes(as_png(price_figure(points(), "regret", look)))
+def horizon_figure(look: Look) -> Figure:
+    return price_figure(points(), "horizon", look, limits=limit_lines(question(), GAP))
 
 
+def regret_figure(look: Look) -> Figure:
+    return price_figure(points(), "regret", look)
+
+
+FIGURES: dict[str, Drawing] = {"cost-horizon": horizon_figure, "cost-regret": regret_figure}
 TABLES = {
     "curves": curves_table,
     "worked": worked_table,

@@ -24,6 +24,6 @@ const [ticket] = visit.tickets;
 console.log(`show ${(ticket ?? visit.fallback).arm_name}`); // the fallback if there is no ticket now
 if (ticket) console.log(await step("tell", { rewards: [{ ticket: ticket.id, reward: 1 }] }));
 
-const key = "mail of 3 May"; // who is no unit has a key: the same key gets the same tickets
+const key = "mail of 3 May"; // a request without a unit has a key: the same key gets the same tickets
 const mail = await step("ask", { n: 2 }, key);
 console.log(mail.tickets.map((one) => `${one.id} ${one.arm_name}`).join(", "));

@@ -307,8 +307,8 @@ def live() -> None:
         set_back(database, "units")
     says("verification", "set-back", "verify", "units", *run)
     says("verification", "other-head", "verify", "cta", "--expect", "0" * 64, *run)
-    says("export", "csv", "export", "cta", *run, "--out", "all.csv")
-    says("export", "json", "export", "cta", *run, "--format", "json", "--out", "all.json")
+    says("export", "csv", "export", "cta", *run, "--save", "all.csv")
+    says("export", "json", "export", "cta", *run, "--format", "json", "--save", "all.json")
     says("replication", "nothing", "replicate", "sqlite:///trial.db#cta", "sqlite:///trial.db#other")
     says("status", "begun", "status", "other", *run)
     for name, lead in (("other", 0.9), ("third", 0.1)):

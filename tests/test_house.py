@@ -18,6 +18,7 @@ FROZEN = {
     "chance/coins.py": "every coin ever tossed is this function of its address",
     "chance/noise.py": "pairs that were kept on disk are counted together with new ones",
     "chance/pull_streams.py": "a selection that goes on from its store",
+    "chance/round_coins.py": "certificates of policies in plain Python",
     "chance/splitmix.py": "certificates of policies that choose round by round",
     "core/digest.py": "every stored digest is taken of these bytes",
     "core/trajectory.py": "digests of sequences are published",

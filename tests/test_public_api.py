@@ -110,6 +110,10 @@ SIGNATURES = {
         "gap: 'float', power: 'float | None' = 0.95, control: 'int | None' = None, schedule: 'CutSchedule' = None) "
         "-> None"
     ),
+    "PlainPolicy": (
+        "(policy: 'Callable[..., Any]', /, update: 'Callable[..., Any] | None' = None, *, start: 'Callable[..., Any] | "
+        "None' = None, name: 'str | None' = None, **arguments: 'Any') -> 'None'"
+    ),
     "RandomThreshold": (
         "(*, arms: 'int', horizon: 'int', rho: 'float', constants: \"Literal['certified', 'paper']\" = "
         "'certified', sigma: 'float' = 0.5, rewards: 'RewardKind | None' = None, rate_at_most: 'float | None' = None, "
@@ -148,7 +152,8 @@ SIGNATURES = {
     ),
     "cluster": "(address: 'str', *, patience: 'float' = 600.0) -> 'Iterator[Executor]'",
     "compare": (
-        "(policies: 'Sequence[AnyPolicy]', environment: 'Environment', *, horizon: 'int | None' = None, rho: "
+        "(policies: 'Iterable[AnyPolicy] | Mapping[str, AnyPolicy]', environment: 'Environment', *, "
+        "horizon: 'int | None' = None, rho: "
         "'float | None' = None, pairs: 'int' = 1000, rounds: 'int' = 20000000, seed: 'int' = 0, noise_seed: 'int "
         "| None' = None, confidence: 'float' = 0.95, labels: 'Sequence[str] | None' = None, curves: 'bool' = "
         "False, out: 'str | Path | None' = None, jobs: 'int' = 1, executor: 'Executor | None' = None, progress: "
@@ -279,7 +284,8 @@ def test_every_name_can_be_used_twice() -> None:
                 with bd.Experiment.open(f"sqlite:///{folder}/a.db", name, protocol) as trial:
                     assert len(trial.ask(2)) == 2
             assert bd.verify(f"sqlite:///{folder}/a.db", "one").holds
-            assert bd.replicate(f"sqlite:///{folder}/a.db#one", f"sqlite:///{folder}/a.db#two").same
+            found = bd.replicate(f"sqlite:///{folder}/a.db#one", f"sqlite:///{folder}/a.db#two")
+            assert (found.divergence, found.compared, found.same) == (None, 0, False)  # nothing to compare yet
         assert isinstance(bd.plan(arms=2, gap=0.4, rho=0.5), bd.TrialPlan)
         assert isinstance(bd.select({"a": lambda: 0, "b": lambda: 1}, gap=0.4), bd.Selection)
         assert isinstance(bd.analyse(bd.watch_pair(policy, world).executions[0]), bd.Analysis)

@@ -1,4 +1,7 @@
-"""Writes the pictures of docs/pages.md: `python -m tools.screenshots`. Needs Chromium."""
+"""Writes the pictures of docs/pages.md: `python -m tools.screenshots`. Needs Chromium.
+
+Their names are those of any figure of the pages: NAME, NAME-dark, NAME-narrow, NAME-narrow-dark.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from docs.drawing import with_few_colours
 from playwright.sync_api import FloatRect
 from tests.service.browsers import NARROW, WIDE, Visitor, chromium
 from tests.service.services import new_token, service_in_thread
@@ -51,7 +55,9 @@ def main() -> None:
                     for name, path in SHOWN.items():
                         one.open(path)
                         one.check()
-                        one.page.screenshot(path=FIGURES / f"pages-{name}-{width}-{theme}.png", clip=_clip(width))
+                        version = ("-narrow" if width == NARROW else "") + ("-dark" if theme == "dark" else "")
+                        taken = one.page.screenshot(clip=_clip(width))
+                        (FIGURES / f"pages-{name}{version}.png").write_bytes(with_few_colours(taken))
                     one.close()
 
 

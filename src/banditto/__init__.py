@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from banditto.paper import Reproduction, reproduce
     from banditto.policies import *
     from banditto.policies.baselines import *
+    from banditto.policies.plain_policy import PlainPolicy
     from banditto.policies.policy import Guarantee
     from banditto.policies.shared.replicable_mean import replicable_mean, samples_needed
     from banditto.policies.shared_linear.replicable_least_squares import ReplicableLeastSquares
@@ -103,6 +104,7 @@ _PLACES = {
     "NoPlan": "banditto.core.errors",
     "NoStore": "banditto.core.errors",
     "NotAllowed": "banditto.core.errors",
+    "PlainPolicy": "banditto.policies.plain_policy",
     "Protocol": "banditto.core.protocol",
     "Registration": "banditto.live.registration",
     "Reproduction": "banditto.paper",
@@ -169,6 +171,7 @@ __all__ = [
     "NoPlan",
     "NoStore",
     "NotAllowed",
+    "PlainPolicy",
     "Protocol",
     "Registration",
     "Replay",

@@ -60,7 +60,9 @@ def test_certify_prints_a_table_for_people() -> None:
     done = banditto(*CERTIFY, "--pairs", "1e3")
     assert done.returncode == 0
     assert done.stderr == ""
-    assert "verdict           PASS" in done.stdout
+    assert "\nverdict         PASS\n" in done.stdout
+    assert "\nmeasured on     3 arms, 0/1 rewards with means 0.9, 0.8, 0.7\n" in done.stdout
+    assert "\nseed            " in done.stdout
     assert "\x1b" not in done.stdout
 
 
@@ -126,7 +128,7 @@ def test_a_comparison_warns_by_row_and_its_report_shows_it(tmp_path: Path) -> No
     assert [text.partition(":")[0] for text in printed["warnings"]] == ["certified-elimination"]
     report = (tmp_path / "report.html").read_text()
     assert f"certified-elimination: {WOULD_DO}" in report
-    assert "<th>of random</th>" in report
+    assert "<th>of random play</th>" in report
 
 
 def test_gaussian_rewards_and_paper_constants() -> None:
@@ -194,23 +196,18 @@ def test_compare_prints_one_object_with_the_certificates_of_all() -> None:
 def test_compare_prints_a_table_for_people() -> None:
     done = banditto(*COMPARE, "--jobs", "2")
     assert (done.returncode, done.stderr) == (0, "")
-    lines = done.stdout.splitlines()
-    assert lines[0].split() == [
-        "policy",
-        "same",
-        "horizon",
-        "executions",
-        "agree",
-        "interval",
-        "proved",
-        "regret",
-        "of",
-        "random",
-        "verdict",
-    ]
+    found, about, table, explained, *more = done.stdout.split("\n\n")
+    assert found.startswith("Two runs with the same seed ")
+    assert "0/1 rewards with means " in about
+    lines = table.splitlines()
+    assert (
+        "  ".join(lines[0].split())
+        == "policy  horizon  pairs  agree  interval  proved  regret  of  random  play  verdict"
+    )
     assert lines[5].startswith("ucb1")
     assert lines[5].endswith("FAIL")
-    assert "can do with less regret here than" in " ".join(lines[6:])
+    assert explained.startswith("agree: the share of pairs")
+    assert "can do with less regret here than" in " ".join(more).replace("\n", " ")
     assert done.stdout == banditto(*COMPARE).stdout  # whatever the number of workers
 
 
@@ -346,12 +343,12 @@ def test_design_of_an_action_set(arguments: list[str], tmp_path: Path) -> None:
 
 def test_design_prints_a_table_and_draws_a_picture(tmp_path: Path) -> None:
     write_design_files(tmp_path)
-    done = banditto("design", "long.csv", "--normalise", "--pulls", "100", "--plot", "a.svg", cwd=tmp_path)
+    done = banditto("design", "long.csv", "--normalise", "--pulls", "100", "--figure", "a.svg", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert "digest" in done.stdout
-    assert done.stdout.splitlines()[6].split() == ["arm", "weight", "pulls", "features"]
+    assert done.stdout.split("\n\n")[1].split()[:4] == ["arm", "weight", "pulls", "features"]
     assert b"core set, by weight" in (tmp_path / "a.svg").read_bytes()
-    drawn = banditto("design", "--action-set", "box.json", "--plot", "b.png", cwd=tmp_path)
+    drawn = banditto("design", "--action-set", "box.json", "--figure", "b.png", cwd=tmp_path)
     assert drawn.returncode == 0
     assert (tmp_path / "b.png").stat().st_size > 5000
 
@@ -586,7 +583,7 @@ BAD: dict[str, dict[str, tuple[dict[str, str | None], str, str]]] = {
         "logged mean above the rate": ({"rate-at-most": "0.5"}, "--log", "0.6666666666666666"),
         **{name: SHARED[name] for name in SHARED if name.startswith(("rho", "no rho", "gap"))},
         "no log": ({"log": None}, "--log", "nothing"),
-        "columns without a log": ({"log": None, "reward-column": "y"}, "--reward-column", "y"),
+        "columns without a log": ({"log": None, "reward-column": "y"}, "--log", "nothing"),
         "unknown policy": ({"": "random-treshold"}, "POLICY", "random-treshold"),
         "linear policy": ({"": "certified-linear"}, "POLICY", "certified-linear"),
         "protocol not there": ({"": "nowhere.toml"}, "POLICY", "nowhere.toml"),
@@ -682,11 +679,11 @@ BAD: dict[str, dict[str, tuple[dict[str, str | None], str, str]]] = {
         "accuracy text": ({"accuracy": "high"}, "--accuracy", "high"),
         "pulls zero": ({"pulls": "0"}, "--pulls", "0"),
         "pulls text": ({"pulls": "many"}, "--pulls", "many"),
-        "plot of what": ({"plot": "picture.gif"}, "--plot", "'picture.gif'"),
-        "plot where": ({"plot": "nowhere/picture.png"}, "--plot", "nowhere/picture.png"),
+        "plot of what": ({"figure": "picture.gif"}, "--figure", "'picture.gif'"),
+        "plot where": ({"figure": "nowhere/picture.png"}, "--figure", "nowhere/picture.png"),
         "plot of three features": (
-            {"": "three.csv", "plot": "a.png"},
-            "--plot",
+            {"": "three.csv", "figure": "a.png"},
+            "--figure",
             "3 features",
         ),
         "unknown set": ({"": None, "action-set": "cube"}, "--action-set", "cube"),
@@ -813,22 +810,23 @@ def test_every_option_of_every_verb_has_a_bad_value_in_the_table() -> None:
         assert options - VALUELESS <= tried, verb
         unknown = banditto(verb, "--bogus")
         assert (unknown.returncode, unknown.stderr.count("\n")) == (2, 1)
-        assert "No such option: --bogus" in unknown.stderr
+        assert "--bogus: got an unknown option, allowed: " in unknown.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["certify", "random-treshold", *command({})[2:]], "did you mean 'random-threshold'?"),
+        (["certify", "mine:Greedy", *command({})[2:]], "a class of your own takes PlainPolicy, in Python: see "),
         (["certify", "ucb1:paper", *command({})[2:]], "allowed: ucb1 alone"),
         (["certify", "random-threshold:best", *command({})[2:]], "random-threshold with certified or paper"),
         (["certify", "ucb1", *command({"gap": "0.1"})[2:]], "none, because ucb1 does not need one"),
         (["certify", "nowhere.toml", "--means", "0.1,0.2"], "POLICY: got nowhere.toml"),
         (["certify", "random-threshold"], "--means: got nothing"),
         (["compare"], "--means: got nothing"),
-        (["compare", "a.toml", "b.toml"], "unexpected extra argument"),
-        (["certify", "random-threshold", "--bogus"], "No such option: --bogus"),
-        (["certfy"], "No such command 'certfy'"),
+        (["compare", "a.toml", "b.toml"], "compare: got 'b.toml' too many, allowed: STUDY and options"),
+        (["certify", "random-threshold", "--bogus"], "--bogus: got an unknown option, allowed: "),
+        (["certfy"], "COMMAND: got 'certfy', allowed: did you mean 'certify'?"),
         (["certify", "thompson", *command({"environment": "gaussian"})[2:]], "rewards in [0, 1]"),
         (["certify", "ucb1", *command({"horizon": "1e12"})[2:]], "an integer from 10 to 1e9"),
     ],
@@ -1056,7 +1054,7 @@ def test_a_linear_comparison_can_be_rebuilt(where: list[str], policies: str, fil
     printed = json.loads(done.stdout)
     jsonschema.validate(printed, schema("comparison"))
     assert (tmp_path / "report" / file).exists()
-    assert "theta = (0.5, 0.3)" in (tmp_path / "report" / "report.html").read_text()
+    assert "theta (0.5, 0.3)" in (tmp_path / "report" / "report.html").read_text()
     again = banditto("compare", "report/study.toml", "--json", cwd=tmp_path)
     assert json.loads(again.stdout)["policies"] == printed["policies"]
 
@@ -1102,7 +1100,8 @@ def test_a_log_is_certified_and_compared(tmp_path: Path) -> None:
     assert shown.count("drawn with replacement") == 1
     compared = banditto("compare", *flags, "--policies", "ucb1,moss", "--rounds", "1e4", cwd=tmp_path)
     lines = compared.stdout.splitlines()
-    assert [line.split() for line in lines[5:9]] == [
+    begin = next(place for place, line in enumerate(lines) if line.startswith("arm "))
+    assert [line.split() for line in lines[begin : begin + 4]] == [
         ["arm", "rows", "average"],
         ["---", "----", "-------"],
         ["b", "90", "0.6667"],
@@ -1123,7 +1122,8 @@ def test_a_comparison_on_a_log_can_be_rebuilt_and_checks_the_log(tmp_path: Path)
     assert printed["environment"]["log"]["arms"] == ["x", "y", "z"]
     assert printed["environment"]["means"] == [0.1, 0.6, 1.0]
     page = (tmp_path / "report" / "report.html").read_text()
-    assert "Arms of a log with 4 rows, means 0.1 (x), 0.6 (y), 1 (z). Rewards are drawn with replacement" in page
+    assert "3 arms of a log with 4 rows, average rewards x 0.1, y 0.6, z 1" in page
+    assert "Rewards are drawn with replacement" in page
     again = banditto("compare", "report/study.toml", "--json", cwd=tmp_path)
     assert json.loads(again.stdout)["policies"] == printed["policies"]
     written = (tmp_path / "report" / "log.csv").read_text()
@@ -1336,7 +1336,7 @@ def test_attack_prints_one_object_that_is_the_library_attack() -> None:
 def test_attack_finds_what_is_not_replicable_with_exit_code_3() -> None:
     done = attack("batched-elimination", "--arms", "3", "--environment", "gaussian:0.5")
     assert (done.returncode, done.stderr) == (3, "")
-    assert "worst instance  gaussian, means" in done.stdout
+    assert "worst instance  3 arms, Gaussian rewards (sigma 0.5) with means " in done.stdout
     assert "verdict         FAIL: at least" in done.stdout
 
 

@@ -13,9 +13,9 @@ import pytest
 
 import banditto as bd
 from banditto.cli import main
-from banditto.cli.output import write_together
-from banditto.cli.own_files import check_folder, check_place, is_own
 from banditto.core.errors import InvalidArgument
+from banditto.core.output_files import write_together
+from banditto.core.own_files import check_folder, check_place, is_own
 
 Run = Callable[..., tuple[int, str, str]]
 STORE = ("--store", "sqlite:///trial.db")
@@ -55,7 +55,7 @@ def mode(name: str) -> int:
 @pytest.mark.parametrize(("mask", "wanted"), [(0o077, 0o600), (0o022, 0o644), (0o002, 0o664)])
 def test_new_files_follow_the_umask(run: Run, masked: Callable[[int], None], mask: int, wanted: int) -> None:
     masked(mask)
-    assert run("export", "cta", *STORE, "--out", "tickets.csv", "--quiet")[0] == 0
+    assert run("export", "cta", *STORE, "--save", "tickets.csv", "--quiet")[0] == 0
     assert run(*PLAN, "--save", "plan.toml")[0] == 0
     assert (mode("tickets.csv"), mode("plan.toml")) == (wanted, wanted)
 
@@ -63,7 +63,7 @@ def test_new_files_follow_the_umask(run: Run, masked: Callable[[int], None], mas
 def test_a_replaced_file_keeps_its_mode(run: Run, masked: Callable[[int], None]) -> None:
     masked(0o022)
     for kept in (0o600, 0o640, 0o666):
-        for words in (("export", "cta", *STORE, "--quiet", "--out", "tickets.csv"), (*PLAN, "--save", "plan.toml")):
+        for words in (("export", "cta", *STORE, "--quiet", "--save", "tickets.csv"), (*PLAN, "--save", "plan.toml")):
             assert run(*words)[0] == 0
             Path(words[-1]).chmod(kept)
             assert run(*words)[0] == 0
@@ -90,10 +90,10 @@ def test_nothing_of_a_store_is_replaced(run: Run, name: str, force: tuple[str, .
         for target in (name, "link.csv"):
             Path("link.csv").unlink(missing_ok=True)
             Path("link.csv").symlink_to(name)
-            code, out, err = run("export", "cta", *STORE, "--out", target, *force)
+            code, out, err = run("export", "cta", *STORE, "--save", target, *force)
             assert (code, out) == (2, "")
             assert err.startswith(
-                f"banditto: error: --out: got {target}, allowed: a file that is no part of a database"
+                f"banditto: error: --save: got {target}, allowed: a file that is no part of a database"
             )
         assert {path.name: path.read_bytes() for path in Path().glob("trial.db*")} == before
 
@@ -105,7 +105,7 @@ def test_logs_of_databases_are_known_by_content(run: Run) -> None:
         Path("copied.csv").write_bytes(Path("trial.db-wal").read_bytes())
     Path("rolled.csv").write_bytes(bytes.fromhex("d9d505f920a163d7") + bytes(100))
     for name in ("copied.csv", "rolled.csv"):
-        assert run("export", "cta", *STORE, "--out", name, "--overwrite")[0] == 2
+        assert run("export", "cta", *STORE, "--save", name, "--overwrite")[0] == 2
 
 
 def test_a_plan_does_not_replace_a_database(run: Run) -> None:
@@ -116,13 +116,13 @@ def test_a_plan_does_not_replace_a_database(run: Run) -> None:
 
 
 WRITERS = {
-    "export": (("export", "cta", *STORE, "--quiet", "--out"), "notes.csv"),
-    "html": (("export", "cta", *STORE, "--quiet", "--format", "html", "--out"), "notes.html"),
-    "json": (("export", "cta", *STORE, "--quiet", "--format", "json", "--out"), "notes.json"),
-    "parquet": (("export", "cta", *STORE, "--quiet", "--format", "parquet", "--out"), "notes.parquet"),
+    "export": (("export", "cta", *STORE, "--quiet", "--save"), "notes.csv"),
+    "html": (("export", "cta", *STORE, "--quiet", "--format", "html", "--save"), "notes.html"),
+    "json": (("export", "cta", *STORE, "--quiet", "--format", "json", "--save"), "notes.json"),
+    "parquet": (("export", "cta", *STORE, "--quiet", "--format", "parquet", "--save"), "notes.parquet"),
     "plan": ((*PLAN, "--save"), "notes.toml"),
-    "png": (("design", "arms.csv", "--quiet", "--plot"), "notes.png"),
-    "svg": (("design", "arms.csv", "--quiet", "--plot"), "notes.svg"),
+    "png": (("design", "arms.csv", "--quiet", "--figure"), "notes.png"),
+    "svg": (("design", "arms.csv", "--quiet", "--figure"), "notes.svg"),
 }
 
 

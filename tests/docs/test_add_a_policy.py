@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import python
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
@@ -75,6 +77,16 @@ def run(folder: Path, *command: str, where: Path | None = None) -> str:
 def test_the_page_has_four_files_and_one_test_for_outside() -> None:
     expected = {*FILES, *(f"{REGISTRY}, {place}" for place in (*PLACES, "in REGISTRY")), "test_mine.py"}
     assert set(BLOCKS) == expected
+
+
+def test_the_page_begins_with_a_class_in_plain_python_that_prints_what_it_says() -> None:
+    code, printed = re.findall(r"^```(?:python|text)\n(.*?)^```$", PAGE, flags=re.DOTALL | re.MULTILINE)[:2]
+    assert PAGE.index(code) < PAGE.index("## In four files")
+    found = re.search(r"^class EpsilonGreedy:.*?(?=\n\n\n)", code, flags=re.DOTALL | re.MULTILINE)
+    assert found is not None
+    assert len(found[0].splitlines()) <= 15
+    done = python(code)
+    assert (done.returncode, done.stdout, done.stderr) == (0, printed, "")
 
 
 @pytest.mark.long

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 import subprocess
 import tomllib
 from decimal import Decimal
@@ -33,13 +34,14 @@ from tests.commands import banditto, python
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-# what pages call an object of, which is also the name of a module
-FIRST = {"README.md", "add-a-policy.md", "certify.md", "index.md", "live.md"}  # whose examples run in make test
+# pages whose examples run in make test
+FIRST = {"README.md", "add-a-policy.md", "certify.md", "index.md", "limits.md", "live.md"}
 # `module.name`, in backticks; what ends like a file is one
 NAMED = re.compile(
-    r"`(?:[a-z_]+\.)*([a-z_]+)\.(?!(?:py|jsonl?|md|toml|csv|html)\b)"
+    r"`(?:[a-z_]+\.)*([a-z_]+)\.(?!(?:py|mjs|jsonl?|md|toml|csv|html)\b)"
     r"([A-Za-z_]+)(?:[.(][^`]*)?`"
 )
+# what pages call an object of, which is also the name of a module
 OBJECTS = {"certify", "design", "environment", "plan", "policies", "policy", "protocol", "registration", "replay"}
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
@@ -129,6 +131,7 @@ def test_python_examples_run(page: Path, tmp_path: Path) -> None:
         pytest.param("docs/compare.md", marks=pytest.mark.long),
         pytest.param("docs/cost.md", marks=pytest.mark.long),
         "docs/design.md",
+        "docs/limits.md",
         "docs/real-data.md",
     ],
 )
@@ -141,9 +144,10 @@ def test_command_lines_run(name: str, tmp_path: Path) -> None:
     assert len(lines) >= 3
     for line in lines:
         # studies are named from the root; what is written goes elsewhere
-        words = [str(ROOT / word) if word.startswith("examples/") else word for word in line.split()]
+        words = [str(ROOT / word) if word.startswith("examples/") else word for word in shlex.split(line)]
         done = banditto(*words[1:], cwd=tmp_path)
         assert done.returncode in (0, 3), line
+        assert "INCONCLUSIVE" not in done.stdout, line  # what a page shows settles its question
 
 
 def test_the_attack_page_shows_what_is_printed() -> None:
@@ -190,6 +194,51 @@ def test_the_concepts_page_says_what_its_figure_shows() -> None:
     assert ideas.HIGH == 0.23
     assert f"[{ideas.LOW}, {ideas.HIGH}]" in text
     assert f"{ideas.PULLS:,} pulls each, true gap {ideas.GAP}" in text
+
+
+@pytest.mark.long
+def test_the_home_page_answers_its_question() -> None:
+    """Four versions, 5% against 6%, 200,000 visitors; README and the page on cost have the same figures."""
+    home, readme, cost = ((ROOT / name).read_text("utf-8") for name in ("docs/index.md", "README.md", "docs/cost.md"))
+    found = bd.plan(arms=4, gap=0.01, rate_at_most=0.1, baseline=0.05, horizon=200_000, same="winner")
+    assert (round(found.rho, 2), round(found.resolved, 2)) == (0.28, 0.98)
+    assert "72% or more (ρ = 0.28)" in home
+    assert "98% of teams find it" in home
+    assert "72% or more" in readme
+    assert "| at most 0.28 | 109,000 on average" in cost
+    assert found.pulls is not None
+    assert round(4 * found.pulls.mean, -3) == 109_000
+    assert all("109,000" in text for text in (home, readme))
+    assert found.ordinary_test is not None
+    assert round(found.ordinary_test.total, -3) == 54_000
+    versions = bd.Bernoulli([0.05, 0.05, 0.05, 0.06])
+    certificate = bd.certify(found.policy, versions, pairs=2_000, seed=1)
+    assert certificate.agreement == pytest.approx(0.96, abs=0.015)  # 3.4 standard errors
+    assert "96% of pairs of teams agree" in home
+    (team, _) = bd.watch_pair(found.policy, versions, seed=1).executions
+    assert f"*{bd.analyse(team).headline}*" in home
+
+
+def test_the_limits_page_says_what_single_seeds_do() -> None:
+    """How often labs with one seed differ, on two arms; 2,000 seeds, so 5 standard errors of a share are at most 6%."""
+    text = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
+    policy, seeds, labs = bd.OneCut(arms=2, horizon=50_000, rho=0.1, gap=0.05), 2_000, 200
+    coins = bd.Coins(0, count=seeds).only(np.repeat(np.arange(seeds), labs))
+    rng, state = np.random.default_rng(1), policy.init(seeds * labs)
+    for _ in range(2):  # the early batch and the last; what is left then is the choice
+        plan = policy.plan(state)
+        assert plan is not None
+        state = policy.decide(state, rng.binomial(plan, [0.50, 0.52]).astype(float), coins)
+    chosen = policy.plan(state)
+    assert chosen is not None
+    share = (chosen[:, 1] > 0).reshape(seeds, labs).mean(axis=1)
+    differ = 2 * share * (1 - share) * labs / (labs - 1)  # two labs of one seed
+    assert "| 55% of seeds |" in text
+    assert abs(np.mean(differ < 0.01) - 0.55) < 0.06
+    assert "| 16% of seeds |" in text
+    assert abs(np.mean(differ > 0.1**0.5) - 0.16) < 0.04
+    assert 0.49 < differ.max() < 0.51
+    assert abs(np.mean(differ) - 0.1) < 0.02  # and on average it is what rho allows
 
 
 def test_the_worked_example_is_what_the_code_computes() -> None:

@@ -64,7 +64,16 @@ STATEMENTS = {
 PLAIN = {
     *("ActionSet", "Ball", "BandittoError", "Bernoulli", "Beta", "Box", "Calibration", "Comparison", "ConflictError"),
     *("ContractError", "Discrete", "FiniteActions", "Gaussian", "InvalidArgument", "LinearBernoulli", "LinearGaussian"),
-    *("MissingExtra", "Polytope", "Protocol", "ShortHorizonWarning", "Simplex", "TrialPlan", "WorkerError"),
+    *(
+        "MissingExtra",
+        "PlainPolicy",
+        "Polytope",
+        "Protocol",
+        "ShortHorizonWarning",
+        "Simplex",
+        "TrialPlan",
+        "WorkerError",
+    ),
     *("calibrate", "cluster", "compare", "plan", "policy_of", "watch_pair"),
     *("Replay", "Reproduction", "Resampled", "RewardLog", "replay", "reproduce"),
     *("Analysis", "Experiment", "Registration", "Selection", "replicate", "verify"),

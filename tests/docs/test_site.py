@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import inspect
-import os
 import re
 import shutil
 import subprocess
-import sys
 from functools import cache
 from html.parser import HTMLParser
 from importlib import import_module
@@ -66,26 +64,6 @@ class Page(HTMLParser):
             self.formulas[-1] += data
         elif not any(tag in ("code", "pre", "script", "style", "title") for tag, _ in self.open):
             self.prose.append(data)
-
-
-@pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The built site, without any access to the network: a proxy that nobody listens at takes its place."""
-    place = tmp_path_factory.mktemp("site")
-    nowhere = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9")
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(place)],
-        cwd=ROOT,
-        env=os.environ | nowhere | {"NO_MKDOCS_2_WARNING": "1"},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    said = done.stdout + done.stderr
-    assert done.returncode == 0, said
-    assert not re.search(r"^\W*(WARN|ERROR)", said, flags=re.MULTILINE), said
-    return place
 
 
 @cache

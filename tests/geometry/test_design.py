@@ -255,8 +255,8 @@ def test_an_accuracy_that_cannot_be_reached_is_said() -> None:
     (np.zeros(3), "shape (3,)"),
     ([["a", "b"]], "one row of finite numbers per action"),
     ([[True, False]], "one row of finite numbers per action"),
-    ("arms", "one row of finite numbers per action"),
-    (None, "one row of finite numbers per action"),
+    ("arms", "a matrix with a row of numbers for each action"),
+    (None, "a matrix with a row of numbers for each action"),
     (np.zeros((2, 501)), "at most 500 features"),
     ([[1.7e308, 1.0]], "numbers up to 1.7e+308"),
 ])  # fmt: skip

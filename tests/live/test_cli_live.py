@@ -179,14 +179,14 @@ def test_a_trial_on_the_command_line(run: Run, monkeypatch: pytest.MonkeyPatch) 
     cells = lines[1].split(",")
     assert cells[:4] == ["cta.1-1", "1", "1", "1"]
     assert cells[6:9] == ["told", "1", "0.0"]
-    assert run("export", "cta", "--format", "html", "--out", "audit.html")[0] == 0
+    assert run("export", "cta", "--format", "html", "--save", "audit.html")[0] == 0
     assert "<td>missing cta.1-3</td><td>given up</td><td>lost (said by ann)</td>" in Path("audit.html").read_text()
     assert "typo" in Path("audit.html").read_text()
     assert run("stop", "cta", "--reason", "enough")[:2] == (0, "recorded\n")
     assert json.loads(run("stop", "cta", "--reason", "enough", "--json")[1])["answer"] == "repeated"
     assert json.loads(run("missing", "cta", "cta.1-3", "--reason", "lost", "--json")[1])["answer"] == "repeated"
     assert json.loads(run("tell", "cta", "cta.1-1", "0", "--json")[1])["told"]["repeated"] == 1
-    receipt = json.loads(run("export", "cta", "--out", "all.csv", "--json")[1])["receipt"]
+    receipt = json.loads(run("export", "cta", "--save", "all.csv", "--json")[1])["receipt"]
     assert run("verify", "cta", "--expect", receipt["head"], "--json")[0] == 0
     assert json.loads(run("ask", "cta", "--json")[1])["state"] == "stopped"
 
@@ -256,7 +256,7 @@ def test_an_export_can_be_filled_in_and_told(run: Run, names: str) -> None:
     store = ("--store", "sqlite:///trial.db")
     assert run("init", "plan.toml", *store, "--name", "cta", f"--arm-names={names}")[0] == 0
     run("ask", "cta", *store, "-n", "4")
-    assert run("export", "cta", *store, "--out", "all.csv")[0] == 0
+    assert run("export", "cta", *store, "--save", "all.csv")[0] == 0
     with Path("all.csv").open(newline="") as file:
         header, *rows = csv.reader(file)
     place, arm = header.index("reward"), header.index("arm_name")
@@ -292,12 +292,13 @@ def test_a_batch_as_totals(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("first.csv").write_text(
         "arm,batch,total,count\n" + "".join(f"{arm},1,{count / 2},{count}\n" for arm, count in plan.items())
     )
-    assert run("tell", "cta", "--totals", "first.csv")[:2] == (0, "1 recorded\n")
+    rewards = sum(plan.values())
+    assert run("tell", "cta", "--totals", "first.csv")[:2] == (0, f"batch 1 recorded: {rewards:,} rewards\n")
     assert json.loads(run("tell", "cta", "--totals", "first.csv", "--json")[1])["told"]["repeated"] == 1
     status = json.loads(run("status", "cta", "--json")[1])
     assert (status["batch"], status["spent"], status["issued"]) == (2, sum(plan.values()), 0)
     Path("first.csv").write_text(Path("first.csv").read_text().replace("B,1,", "B,1,0"))  # 11.5 is 011.5
-    assert run("tell", "cta", "--totals", "first.csv")[:2] == (0, "1 repeated\n")
+    assert run("tell", "cta", "--totals", "first.csv")[:2] == (0, f"batch 1 repeated: {rewards:,} rewards\n")
     Path("first.csv").write_text("batch,arm,count,total\n" + f"1,A,{plan['A']},0\n1,B,{plan['B']},0\n")
     code, out, err = run("tell", "cta", "--totals", "first.csv")
     assert (code, out) == (4, "")
@@ -314,7 +315,7 @@ def test_parquet_without_its_library_is_known_before_the_log_is_read(run: Run, m
     begun(run)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setattr(export, "read_log", lambda *_: pytest.fail("verified first"))
-    code, out, err = run("export", "cta", "--store", "sqlite:///trial.db", "--format", "parquet", "--out", "x.parquet")
+    code, out, err = run("export", "cta", "--store", "sqlite:///trial.db", "--format", "parquet", "--save", "x.parquet")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "pip install 'banditto[data]'" in err
     assert not Path("x.parquet").exists()
@@ -371,7 +372,7 @@ def test_doctor(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BANDITTO_STORE", "")
     assert run("doctor")[0] == 0
     begun(run)
-    code, out, _ = run("doctor", "--store", "sqlite:///trial.db", "--out", "doctor.html", "--json")
+    code, out, _ = run("doctor", "--store", "sqlite:///trial.db", "--save", "doctor.html", "--json")
     assert code == 0
     checks = {check["name"]: check["outcome"] for check in json.loads(out)["checks"]}
     assert checks == {"golden sequences": "ok", "store": "ok"}
@@ -387,8 +388,9 @@ def test_long_jobs_say_how_far_they_are(run: Run) -> None:
     sides: list[tuple[str, int, int]] = []
     bd.replicate(f"{url}#cta", f"{url}#cta", progress=lambda *place: sides.append(place))
     assert sides == [("run 1", events, events), ("run 2", events, events)]
-    assert run("replicate", f"{url}#cta", f"{url}#cta")[1].startswith("nothing to compare: no batch is decided in both")
-    assert run("export", "cta", "--store", url, "--out", "a.csv", "--quiet") == (0, "", "")
+    code, out, _ = run("replicate", f"{url}#cta", f"{url}#cta")
+    assert (code, out.partition(" (")[0]) == (3, "nothing to compare: no batch is decided in both")
+    assert run("export", "cta", "--store", url, "--save", "a.csv", "--quiet") == (0, "", "")
     assert run("verify", "cta", "--store", url, "--quiet")[0] == 0
 
 
@@ -396,7 +398,7 @@ def test_exports_replace_files_and_not_links(run: Run) -> None:
     begun(run)
     Path("old.csv").write_text("old")
     Path("link.csv").symlink_to("old.csv")
-    assert run("export", "cta", "--store", "sqlite:///trial.db", "--out", "link.csv", "--overwrite")[0] == 0
+    assert run("export", "cta", "--store", "sqlite:///trial.db", "--save", "link.csv", "--overwrite")[0] == 0
     assert Path("link.csv").is_symlink()
     assert Path("old.csv").read_text().startswith("ticket,")
     assert not list(Path().glob(".*"))
@@ -411,9 +413,38 @@ def test_exports_of_a_log_that_was_changed(run: Run) -> None:
     code, out, err = run("export", "cta", *store)
     assert (code, out) == (3, "")
     assert err.startswith("banditto: error: event 4: its hash is wrong")
-    assert run("export", "cta", *store, "--format", "html", "--out", "audit.html")[0] == 3
+    assert run("export", "cta", *store, "--format", "html", "--save", "audit.html")[0] == 3
     assert "The log does NOT verify at event 4" in Path("audit.html").read_text()
     code, out, err = run("replicate", "sqlite:///trial.db#cta", "sqlite:///trial.db#cta")
     assert (code, out) == (3, "")
     assert err.startswith("banditto: error: run 1: event 4: its hash is wrong")
     assert run("doctor", *store)[0] == 3
+
+
+def test_an_exported_log_verifies_as_the_store_does_and_not_after_a_change(run: Run) -> None:
+    store = ("--store", "sqlite:///trial.db")
+    begun(run)
+    assert run("export", "cta", *store, "--format", "json", "--save", "cta.json")[0] == 0
+    code, out, _ = run("verify", "cta", *store)
+    assert code == 0
+    assert out.endswith("No batch is decided yet, so there was no decision to check.\n")
+    assert run("verify", "cta.json") == run("verify", "sqlite:///trial.db#cta") == (0, out, "")
+    content = json.loads(run("verify", "cta.json", "--json")[1])
+    jsonschema.validate(content, schema("verification"))
+    assert content["verified"]
+    assert run("verify", "cta.json", "--expect", content["head"])[0] == 0
+    code, out, _ = run("verify", "cta.json", "--expect", "0" * 64)
+    assert (code, out) == (
+        3,
+        "cta does not verify: the head of the receipt is not in the log: it was written anew, or is of another run\n",
+    )
+    text = Path("cta.json").read_text()
+    Path("cut.json").write_text(text.replace('"kind": "ask"', '"kind": "tell"', 1))
+    code, out, _ = run("verify", "cut.json")
+    assert code == 3
+    assert "does not verify: event " in out
+    assert run("replicate", "cta.json", "sqlite:///trial.db#cta")[0] == 3
+    Path("odd.json").write_text(text.replace('"name": "cta"', '"name": 5', 1))
+    code, out, err = run("verify", "odd.json")
+    assert (code, out) == (2, "")
+    assert err.startswith("banditto: error: EXPERIMENT|LOG: got odd.json, allowed: a log that ")

@@ -292,14 +292,14 @@ def test_nobody_is_misled_by_an_analysis_in_a_file(decided: str, tmp_path: Path)
 def test_an_export_says_who_won_on_stderr(decided: str, url: str, tmp_path: Path) -> None:
     store, headline = ("--store", decided), bd.analyse(f"{decided}#x").headline
     for kind in ("csv", "parquet", "json", "html"):
-        words = ("export", "x", *store, "--format", kind, "--out", f"x.{kind}")
+        words = ("export", "x", *store, "--format", kind, "--save", f"x.{kind}")
         assert banditto(*words, cwd=tmp_path).stderr == f"banditto: wrote x.{kind}\nbanditto: {headline}\n"
         assert banditto(*words, "--quiet", cwd=tmp_path).stderr == ""
     with (tmp_path / "x.csv").open() as file:
         assert {row["status"] for row in csv.DictReader(file)} == {"told", "missing", "late"}  # tickets alone
     assert banditto("export", "x", *store).stderr == ""
     Experiment.create(url, "begun", registered()).close()
-    done = banditto("export", "begun", "--store", url, "--out", "begun.csv", cwd=tmp_path)
+    done = banditto("export", "begun", "--store", url, "--save", "begun.csv", cwd=tmp_path)
     assert done.stderr == "banditto: wrote begun.csv\n"
 
 
@@ -378,7 +378,7 @@ def test_of_a_bad_log_the_events_before_are_analysed(url: str, tmp_path: Path) -
     assert (seen.winner, seen.pulls) == (before.winner, before.pulls)
     page = audit_page(log)
     assert page.index("The log does NOT verify") < page.index(TAUGHT)
-    done = banditto("export", "x", "--store", url, "--format", "html", "--out", "x.html", cwd=tmp_path)
+    done = banditto("export", "x", "--store", url, "--format", "html", "--save", "x.html", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (3, "banditto: wrote x.html\n")
 
 

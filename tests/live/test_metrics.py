@@ -17,7 +17,6 @@ import sqlalchemy as sql
 
 from banditto.core.digest import canonical_json
 from banditto.core.errors import BandittoError, ConflictError, InvalidArgument
-from banditto.live.ask_tell import Telling
 from banditto.live.event_log import FIRST_HASH, Event, chained
 from banditto.live.experiment import Experiment
 from banditto.live.export import COLUMNS, read_log
@@ -25,6 +24,7 @@ from banditto.live.metrics import MetricSum
 from banditto.live.reading import Reading
 from banditto.live.store import Store, engine_of
 from banditto.live.tables import EVENTS, EXPERIMENTS, METRICS
+from banditto.live.told_rewards import Telling
 from banditto.live.verify import verify
 from banditto.report.audit import audit_page
 from tests.live.administrators import allow_tampering

@@ -418,7 +418,9 @@ def of_seed(seed: int, **options: Any) -> bd.Selection:
 def test_a_coin_is_said_to_be_one() -> None:
     found = of_seed(1)
     assert (found.decided_by, found.lead) == ("coin", 0.0)
-    assert found.table().startswith(f"The shared coin names {found.winner}, as it does in a second lab with prob")
+    assert found.table().startswith(
+        f"No arm led by enough, so the shared coin names {found.winner} (two labs agree with prob"
+    )
     assert f"This does not show that {found.winner} is better." in found.table()
     assert "winner, by the coin" in found.table()
     assert {of_seed(seed).winner for seed in range(6)} == {"a", "b"}

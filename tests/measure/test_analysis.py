@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from itertools import product
 from typing import Any, get_args
@@ -771,11 +772,17 @@ def test_whether_rewards_are_binary_may_be_said() -> None:
         analysis_of(between, binary=True)
 
 
-def test_a_ratio_is_from_the_means_own_intervals() -> None:
+def test_a_ratio_is_from_the_intervals_of_means_and_difference() -> None:
     found = decided(decided_by="lead")
     one, (loser, winner) = found.differences[0], found.arms
     assert one.ratio == pytest.approx(1.4)
-    assert (one.ratio_low, one.ratio_high) == (winner.low / loser.high, winner.high / loser.low)
+    assert one.ratio_low == max(winner.low / loser.high, 1.0 + one.low / loser.high)
+    assert one.ratio_high == min(winner.high / loser.low, 1.0 + one.high / loser.low)
+    assert (one.ratio_low > 1.0) == (one.low > 0.0)
+    # as if the difference were known to be below 0
+    worse = replace(one, low=-0.2, high=-0.05).with_ratio(winner, loser)
+    assert worse.ratio_low == max(winner.low / loser.high, 1.0 - 0.2 / loser.low)
+    assert worse.ratio_high == min(winner.high / loser.low, 1.0 - 0.05 / loser.high) < 1.0
     never = decided((0, 700), decided_by="lead").differences[0]
     assert (never.ratio, never.to_dict()["ratio_interval"]) == (None, None)
     seen = observed(one_batch(100), ((100, 100), (50, 1)), squares=[(40, 0.5)], binary=False)

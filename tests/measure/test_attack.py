@@ -104,12 +104,13 @@ def test_table_and_plain_data() -> None:
     assert (content["verdict"], content["schema_version"], content["confidence"]) == ("PASS", 2, 0.9)
     assert content["digest"] == found.certificate.protocol.digest
     table = found.table()
-    assert "PASS: no instance was shown to be above 0.1, which proves nothing" in table
+    assert "PASS: no arms were found where over 10% of pairs differ, which proves nothing" in table
     assert "90% interval" in table
-    assert f"from {found.worst.pairs:,} fresh pairs" in table
+    assert f"of {found.worst.pairs:,} fresh pairs" in table
+    assert "seed            0" in table
     assert "<table" in found._repr_html_()
     linear = bd.attack(POLICIES["linear-threshold"], pairs_budget=1000).table()
-    assert "linear-bernoulli, theta" in linear
+    assert "0/1 rewards, theta (" in linear
 
 
 def test_a_baseline_needs_a_rho_and_fails() -> None:

@@ -14,9 +14,10 @@ import pytest
 
 import banditto as bd
 from banditto.core.errors import InvalidArgument, MissingExtra
+from banditto.core.text import fitted
 from banditto.engine.player import player_of, run_of
 from banditto.engine.watching import regret_curve
-from banditto.measure.comparison import HEADER, power_of_ten
+from banditto.measure.comparison import HEADER
 from banditto.measure.study_file import PolicyLine, StudyFile
 
 WORLD = bd.Bernoulli([0.3, 0.9, 0.6])
@@ -43,11 +44,11 @@ def test_rows_are_the_certificates_of_each_policy_alone() -> None:
     ],
 )
 def test_a_budget_of_rounds_is_kept(horizon: int, pairs: int, rounds: int, length: int, share: int) -> None:
-    from banditto.measure.compare import _allotment
+    from banditto.measure.compare import allotment
 
-    assert _allotment(bd.UCB1(), WORLD, horizon, pairs, rounds) == (length, share)
+    assert allotment(bd.UCB1(), WORLD, horizon, pairs, rounds) == (length, share)
     assert 2 * length * share <= rounds
-    assert _allotment(THRESHOLD, WORLD, horizon, pairs, rounds) == (None, pairs)
+    assert allotment(THRESHOLD, WORLD, horizon, pairs, rounds) == (None, pairs)
 
 
 def test_labels_tell_rows_apart() -> None:
@@ -69,7 +70,7 @@ def test_labels_tell_rows_apart() -> None:
         ([THRESHOLD], {"labels": ["two\nlines"]}, "^labels: got"),
         ([5], {"labels": ["a"]}, "^policies: got 5"),
         ("ucb1", {}, "^policies: got ucb1"),
-        ([bd.UCB1], {}, "policy objects"),
+        ([bd.UCB1], {}, "^policies: got the class UCB1, allowed: a policy object"),
         ([bd.UCB1()], {"rho": 0.1}, "^horizon: got None"),
         ([bd.UCB1()], {"horizon": 100}, "^rho: got None"),
         ([THRESHOLD, bd.UCB1()], {"rounds": 5}, "^rounds: got 5"),
@@ -100,10 +101,61 @@ def test_frames_and_tables() -> None:
     assert frame.loc[0, "agreement"] == compared.entrants[0].certificate.agreement
     assert len(frame.columns) == 25
     assert frame.loc[0, "share_of_random_play"] == compared.entrants[0].certificate.share_of_random_play
-    text = compared.table().splitlines()
-    assert tuple(re.split("  +", text[0])) == HEADER
-    assert "1e7" in text[2]
-    assert "<td>ucb1</td>" in compared._repr_html_()
+    found, about, table, explained = compared.table().split("\n\n")
+    lines = table.splitlines()
+    assert tuple(re.split("  +", lines[0])) == tuple(name for name in HEADER if name != "same")  # which is told above
+    assert "10,000,000" in lines[2]
+    assert ">ucb1</td>" in compared._repr_html_()
+    assert found.replace("\n", " ").startswith("Two runs with the same seed ")
+    assert "3 arms, 0/1 rewards with means" in about
+    assert "seed 0" in about
+    assert explained.startswith("agree: the share of pairs")
+
+
+def test_what_was_found_is_told_first() -> None:
+    early = bd.EarlyCut(arms=3, horizon=10**6, rho=0.2, gap=0.1)
+    once = bd.OneCut(arms=3, horizon=10**6, rho=0.2, gap=0.1)
+    found = bd.compare([early, once, bd.UCB1()], WORLD, pairs=100, rounds=10**4).finding
+    assert found.startswith("Two runs with the same seed agree in 80% of pairs or more with early-cut (")
+    assert "They do not with ucb1 (0.0%)." in found
+    assert "if the same winner is enough; if every pull must be the same, one-cut, with " in found
+    short = bd.compare([bd.RandomThreshold(arms=3, horizon=10**4, rho=0.2)], WORLD, pairs=100).finding
+    assert "But here random-threshold might as well toss a coin" in short
+    few = bd.compare([THRESHOLD, bd.BatchedElimination(arms=3, horizon=10**7)], WORLD, pairs=2).finding
+    assert "too few pairs to show it by measurement alone: random-threshold" in few
+    assert "Too few pairs to tell: batched-elimination" in few
+
+
+def test_no_regret_is_more_or_less_nothing() -> None:
+    """A policy whose regret hardly varies: the table says no ±0."""
+    commit = bd.ExploreThenCommit(arms=3, horizon=10**5, rho=0.2, gap=0.3)
+    table = bd.compare([commit], bd.Bernoulli([0.2, 0.9, 0.5]), pairs=100).table()
+    assert "±0" not in table.replace("±0.", "")
+    assert "± " not in table
+
+
+def test_a_bound_that_needs_a_promise_is_not_said_to_hold_for_all_arms() -> None:
+    commit = bd.ExploreThenCommit(arms=3, horizon=10**5, rho=0.2, gap=0.3)
+    world = bd.Bernoulli([0.2, 0.9, 0.5])
+    told = " ".join(bd.compare([commit], world, pairs=20).table().split())
+    assert "whatever the arms (explore-then-commit: because these arms keep the promised gap)." in told
+    assert "whatever the arms." in " ".join(bd.compare([THRESHOLD], WORLD, pairs=20).table().split())
+
+
+def test_agreement_and_proof_are_on_one_scale() -> None:
+    row = bd.compare([THRESHOLD], WORLD, pairs=100).table().split("\n\n")[2].splitlines()[2]
+    agree, proved = re.findall(r"(?:≥)?(\d+\.\d)%", row)[:2]
+    assert float(agree) >= float(proved) == 80.0
+    assert "≥80.0%" in row
+
+
+@pytest.mark.parametrize("width", [60, 80, 140])
+def test_a_comparison_fits_the_terminal(width: int) -> None:
+    compared = bd.compare([THRESHOLD, bd.UCB1()], WORLD, pairs=20, rounds=10**4)
+    with fitted(width):
+        lines = compared.table().splitlines()
+    assert max(map(len, lines)) <= width
+    assert any("10,000,000" in line for line in lines)
 
 
 def test_frames_need_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,16 +170,6 @@ def test_frames_need_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(builtins, "__import__", without_pandas)
     with pytest.raises(MissingExtra, match=r"pip install 'banditto\[data\]'"):
         compared.to_frame()
-
-
-def test_power_of_ten() -> None:
-    assert [power_of_ten(n) for n in (100, 10_000, 10**8, 2 * 10**7, 123_456)] == [
-        "100",
-        "1e4",
-        "1e8",
-        "2e7",
-        "123,456",
-    ]
 
 
 # -- curves -----------------------------------------------------------------------------------------------------------
@@ -294,5 +336,5 @@ def test_the_documented_study_is_a_study(tmp_path: Path) -> None:
     (tmp_path / "rewards.csv").write_text("arm,reward\na,1\nb,0\n")
     resampled = replace(study, means=None, environment=None, log=str(tmp_path / "rewards.csv"), **linear)
     assert replace(resampled, log_digest=None).built().environment.means == (1.0, 0.0)
-    with pytest.raises(InvalidArgument, match="^log_digest: got 8bdec3cc..., allowed: .*, which the log has"):
+    with pytest.raises(InvalidArgument, match="^log_digest: got 8bdec3cc..., allowed: .*, the log's own"):
         resampled.built()

@@ -540,7 +540,7 @@ def test_a_bound_as_data_and_as_text() -> None:
         ({"sigma": 0.0}, "sigma: got 0.0"),
         ({"sigma": 1.0, "rewards": "bounded"}, "sigma: got 1.0, allowed: 0.5 for rewards in"),
         ({"rewards": "subgaussian"}, "rewards: got subgaussian, allowed: 'bounded' or 'gaussian'"),
-        ({"rate_at_most": 0.1}, "rate_at_most: got 0.1, allowed: none but for rewards in [0, 1]"),
+        ({"rate_at_most": 0.1}, "rate_at_most: got 0.1, allowed: none unless rewards are in [0, 1]"),
         ({"rate_at_most": 1.0, "rewards": "bounded"}, "rate_at_most: got 1.0, allowed: a number between 0 and 1"),
         ({"rate_at_most": 0.0, "rewards": "bounded"}, "rate_at_most: got 0.0"),
         ({"rate_at_most": "low", "rewards": "bounded"}, "rate_at_most: got low"),

@@ -250,8 +250,9 @@ def test_a_rate_far_from_rho_is_settled_soon() -> None:
         sequence = ConfidenceSequence(rho, 0.95)
         for factor in (0.5, 2.0):
             rate = factor * rho
-            fixed = pairs_to_settle(round(rate * 10**6), 10**6, rho, 0.95)
-            grown = pairs_to_settle(round(rate * 10**6), 10**6, rho, 0.95, sequence.settles)
+            few = round(2.0 / rate)  # pairs, so few that they settle nothing
+            fixed = pairs_to_settle(2, few, rho, 0.95)
+            grown = pairs_to_settle(2, few, rho, 0.95, sequence.settles)
             assert fixed is not None
             assert grown is not None
             assert fixed < grown < 2.7 * fixed

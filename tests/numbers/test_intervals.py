@@ -42,12 +42,24 @@ def settles(trials: int, rate: float, rho: float) -> bool:
 
 @pytest.mark.parametrize(
     ("mismatches", "pairs", "rho"),
-    [(0, 10, 0.1), (1, 20, 0.1), (3, 40, 0.1), (1, 3, 0.1), (9, 60, 0.1), (2, 4, 0.6), (20, 100, 0.3), (30, 100, 0.27)],
+    [
+        (0, 10, 0.1),
+        (1, 20, 0.1),
+        (3, 40, 0.1),
+        (1, 3, 0.1),
+        (9, 60, 0.1),
+        (2, 4, 0.6),
+        (20, 100, 0.3),
+        (30, 100, 0.27),
+        (8, 40, 0.35),
+    ],
 )
-def test_pairs_to_settle_is_the_smallest_number(mismatches: int, pairs: int, rho: float) -> None:
+def test_pairs_to_settle_is_the_smallest_number_above_those_that_were_played(
+    mismatches: int, pairs: int, rho: float
+) -> None:
     answer = pairs_to_settle(mismatches, pairs, rho, 0.95)
     rate = mismatches / pairs
-    assert answer == next(n for n in range(1, 200_000) if settles(n, rate, rho))
+    assert answer == next(n for n in range(pairs + 1, 200_000) if settles(n, rate, rho))
 
 
 def test_a_rate_that_is_rho_itself_is_never_settled() -> None:

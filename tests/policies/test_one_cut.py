@@ -168,7 +168,7 @@ def test_means_above_the_stated_rate_are_refused() -> None:
         bd.certify(policy, bd.Bernoulli([0.11, 0.08, 0.01, 0.0, 0.1]), pairs=1)
     with pytest.raises(InvalidArgument, match="rates at most 0.1, which the policy was built for"):
         bd.certify(policy, bd.Gaussian([0.1, 0.08, 0.01, 0.0, 0.1]), pairs=1)
-    with pytest.raises(InvalidArgument, match=r"^rate_at_most: got 0.1, allowed: none but for rewards in \[0, 1\]"):
+    with pytest.raises(InvalidArgument, match=r"^rate_at_most: got 0.1, allowed: none unless rewards are in \[0, 1\]"):
         bd.OneCut(arms=2, horizon=10**6, rho=0.1, gap=0.05, rate_at_most=0.1, rewards="gaussian")
 
 

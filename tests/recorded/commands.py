@@ -102,12 +102,12 @@ analyse sqlite:///trial.db#whole --figure forest.pdf
 stop cta {STORE} --reason enough --json
 verify cta {STORE} --json
 replicate sqlite:///trial.db#cta sqlite:///trial.db#cta --json
-export cta {STORE} --format csv --out tickets.csv --json
+export cta {STORE} --format csv --save tickets.csv --json
 init plan.toml {STORE} --name decided --arm-names A,B --json
 tell decided {STORE} --totals totals.csv --json
 status decided {STORE} --json
-export decided {STORE} --out decided.csv
-export decided {STORE} --out decided.csv --quiet
+export decided {STORE} --save decided.csv
+export decided {STORE} --save decided.csv --quiet
 doctor --json
 """.strip().splitlines()
 # what depends on the machine, on the clock, or on both through a hash

@@ -272,7 +272,7 @@ def test_ctrl_c_while_drawing_keeps_the_results(tmp_path: Path, monkeypatch: pyt
         main([*QUICK, "--policies", "moss", "--out", str(tmp_path)])
     out, err = capfd.readouterr()
     assert stop.value.code == 130
-    assert out.splitlines()[2].startswith("moss")
+    assert [line for line in out.splitlines() if line.startswith("moss")]
     assert "all results are there, but no report" in err
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == [
         *("curves.csv", "divergence.csv", "results.csv", "results.json", "study.toml"),

@@ -60,7 +60,6 @@ def served(app: Any) -> Iterator[str]:
         log_config=None,
         access_log=False,
         proxy_headers=False,
-        h11_max_incomplete_event_size=64 * 1024,
     )
     server = ThreadedServer(config)
     thread = threading.Thread(target=server.run, daemon=True)

@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any, ClassVar
 
 import httpx
+import pandas as pd
 import pytest
 
 import banditto as bd
@@ -136,6 +137,30 @@ def test_units_metrics_totals_and_losses(client: Client, cta: str) -> None:
     assert totals.stop("enough") == "recorded"
     for name in ("fallen", "totals"):
         assert verify(cta, name).holds
+
+
+def test_clients_take_rewards_as_dictionaries_and_frames(client: Client, service: str, admin: str) -> None:
+    trial = client.open("shapes", small())
+    first, second, third = trial.ask(3)
+    assert trial.tell_many({first.id: 1.0}) == ["recorded"]
+    assert trial.tell_many(pd.DataFrame({"ticket": [first.id, second.id], "reward": [1.0, 0.0]})) == [
+        "repeated",
+        "recorded",
+    ]
+
+    async def tell() -> list[str]:
+        async with AsyncClient(service, admin) as awaited:
+            return list(await (await awaited.open("shapes")).tell_many({third.id: 1.0}))
+
+    assert asyncio.run(tell()) == ["recorded"]
+    told = trial.status()
+    assert told.tickets["told"] == 3
+    assert "experiment" in str(told)  # what a service says has the table of a status, and its picture
+    assert told.plot().axes
+    wrong: list[Any] = ["text", None, 3, [third.id], [(third.id,)], [(third.id, 1.0, None, None, 5)], {third.id: "x"}]
+    for shape in wrong:
+        with pytest.raises(InvalidArgument):
+            trial.tell_many(shape)
 
 
 def test_awaiting_it_plays_the_same_arms(service: str, cta: str, admin: str) -> None:

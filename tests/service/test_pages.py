@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -18,14 +19,16 @@ import banditto as bd
 from banditto.core.protocol import Protocol
 from banditto.live.answers import ExperimentStatus
 from banditto.live.experiment import Experiment
+from banditto.live.folded_log import Decision
 from banditto.live.registration import registered
 from banditto.live.store import Store
 from banditto.service import tokens
-from banditto.service.pages.experiment_view import first_sentence, projected
+from banditto.service.pages.experiment_view import outcome
 from banditto.service.pages.glances import Glance, arranged
 from banditto.service.pages.page_routes import PAGES, Page
 from banditto.service.pages.plan_page import Wishes
 from banditto.service.pages.sessions import COOKIE, inner_path
+from banditto.service.pages.standing_words import first_sentence, projected
 from banditto.service.rate_limits import RateLimits
 from banditto.service.tokens import SCOPES
 from tests.live.worlds import small
@@ -46,8 +49,8 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
             trial.tell_totals(1, {"red": (6, 1.0), "blue": (6, wins)})
     Experiment.create(made, "fresh", small(arm_names=["A", "B"], fallback="A")).close()
     with Experiment.create(made, "strange", registered(protocol, [STRANGE, LONG])) as trial:
-        ticket = trial.ask(1, unit=STRANGE)[0]
-        trial.missing(ticket.id, STRANGE * 3, by="=1+1")
+        ticket = trial.ask(1, unit=STRANGE * 6)[0]
+        trial.missing(ticket.id, STRANGE * 6, by="=1+1")  # more than 200 letters
         for ticket in trial.ask(12):
             trial.tell(ticket.id, float(ticket.arm), {"x" * 100: 1.5})
     return made
@@ -233,14 +236,19 @@ def test_lists_in_every_order() -> None:
 
 def test_the_first_sentence_and_what_follows(admin: httpx.Client) -> None:
     text = admin.get("/experiments/here").text
-    assert re.search(r'class="headline"[^>]*>blue won: 83.3% of 6; between', text)
+    said = re.search(r'class="headline"[^>]*>([^<]*)<', text)
+    assert said is not None
+    assert said[1] == (
+        "blue won by its lead, and may still be no better: +67 points against red; the data fit anything from -17 to "
+        "+99."
+    )
     assert "after 6 visitors per arm." in text
     assert "blue alone from here on" in text
-    assert "has a chance of at most" in text
+    assert "with a probability of at least" in text
     assert "banditto analyse here" in text
     assert "client.open(&#34;here&#34;)" in text
     fresh = admin.get("/experiments/fresh").text
-    assert "It waits for its first reward; the first decision needs 12 of them." in fresh
+    assert "It waits for its first result; the first decision needs 12 of them." in fresh
     assert "figures/forest" not in fresh
 
 
@@ -255,19 +263,19 @@ def test_when_it_may_be_finished() -> None:
     begun = datetime(2026, 1, 1, tzinfo=UTC)
     said = projected(status(), begun + timedelta(hours=10))  # 5 rewards an hour
     assert said == (
-        "At the pace so far (120 rewards a day) this batch is complete at 20:00 UTC, and everything on 2026-01-09 at "
+        "At the pace so far (120 results a day) this batch is complete at 20:00 UTC, and everything on 2026-01-09 at "
         "the latest."
     )
     assert projected(status(), begun + timedelta(seconds=30)) == ""
     assert projected(status(told={"A": 1, "B": 0}), begun + timedelta(days=1)) == ""
     assert projected(status(told={"A": 5, "B": 5}, horizon=10**15), begun + timedelta(days=1)) == ""
     last = projected(status(horizon=100), begun + timedelta(hours=10))
-    assert last == "At the pace so far (120 rewards a day) it is finished at 20:00 UTC."
+    assert last == "At the pace so far (120 results a day) it is finished at 20:00 UTC."
 
 
 def test_sentences_before_anything_is_decided() -> None:
     assert (
-        first_sentence(status(), []) == "Nothing is decided yet: 50 of the 100 rewards for the first decision are in."
+        first_sentence(status(), []) == "Nothing is decided yet: 50 of the 100 results for the first decision are in."
     )
     assert first_sentence(status(state="stopped"), []) == "It was stopped before anything was decided."
 
@@ -474,3 +482,33 @@ def _plain(text: str) -> str:
     return (
         text.replace("&#34;", '"').replace("&#39;", "'").replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
     )
+
+
+def test_sentences_of_a_winner_and_of_a_tie(tmp_path: Path) -> None:
+    protocol = bd.OneCut(arms=3, horizon=6000, rho=0.3, gap=0.2).protocol(seed=1)
+
+    def said(name: str, rates: dict[str, float]) -> str:
+        url = f"sqlite:///{tmp_path}/{name}.db"
+        with bd.Experiment.create(url, name, registered(protocol, list(rates))) as trial:
+            first = trial.status()
+            trial.tell_totals(1, {name: (n, round(rates[name] * n)) for name, n in first.plan.items()})
+            return first_sentence(trial.status(), [])
+
+    won = said("won", {"A": 0.2, "B": 0.9, "C": 0.5})
+    assert won.startswith("B won: +40")
+    assert "against C (the next best); the data fit anything from +" in won
+    assert said("tie", {"A": 0.5, "B": 0.5, "C": 0.5}).startswith(("Too early to tell: ", "No arm led by enough"))
+
+
+def test_a_winner_that_a_coin_named_is_not_called_one() -> None:
+    last = Decision(
+        batch=3,
+        event=9,
+        time="2026-01-01T00:00:00+00:00",
+        counts=(5, 5),
+        totals=(2.0, 2.0),
+        next_pulls=(0, 0),
+        winner=1,
+    )
+    assert outcome(["A", "B"], last, "coin") == "no clear lead; B by the shared rule"
+    assert outcome(["A", "B"], last, "lead") == "winner: B"

@@ -31,7 +31,7 @@ _STIRLING = np.array(
 
 @njit(cache=True, error_model="numpy")
 def _stirling(x: float) -> float:
-    """The error of Stirling's formula for log x!, x a positive integer."""
+    """Return the error of Stirling's formula for log x!, where x is a positive integer."""
     if x < 16.0:
         return float(_STIRLING[int(x)])
     y = 1.0 / x
@@ -41,7 +41,7 @@ def _stirling(x: float) -> float:
 
 @njit(cache=True, error_model="numpy")
 def _deviance(x: float, mean: float) -> float:
-    """x log(x / mean) + mean - x, to full precision when the two are close."""
+    """Return x log(x / mean) + mean - x, to full precision even when x is close to the mean."""
     v = (x - mean) / (x + mean)
     z = v * v
     if z > 0.0025:
@@ -53,7 +53,7 @@ def _deviance(x: float, mean: float) -> float:
 
 @njit(cache=True, error_model="numpy")
 def log_probability(k: float, n: float, p: float) -> float:
-    """log P(Binomial(n, p) = k)."""
+    """Return the logarithm of the probability that Binomial(n, p) equals k."""
     if k == 0.0:
         return n * math.log1p(-p)
     if k == n:
@@ -75,7 +75,7 @@ _CONSTANTS = _RATIOS + 2 * _NEAR + 1
 
 @compiled
 def _uniform(key: np.uint64, second: np.uint64, index: np.uint64) -> float:
-    """The number at `index` of a stream, in [0, 1): the finaliser of SplitMix64 with a second key in its middle."""
+    """Return the number at `index` of a stream, in [0, 1): SplitMix64's finaliser with a second key in its middle."""
     bits = key + index * _STEP
     bits = ((bits ^ (bits >> _S30)) * _FIRST) ^ second
     bits = (bits ^ (bits >> _S27)) * _SECOND
@@ -84,7 +84,7 @@ def _uniform(key: np.uint64, second: np.uint64, index: np.uint64) -> float:
 
 @compiled
 def _prepare(n: float, p: float, constants: FloatArray) -> None:
-    """Write what all draws of Binomial(n, p), p <= 1/2, have in common."""
+    """Write into `constants` the numbers that all draws of Binomial(n, p), p <= 1/2, have in common."""
     if n * p < _SMALL:
         constants[0] = math.exp(n * math.log1p(-p))  # P(0)
         constants[1] = p / (1.0 - p)
@@ -118,9 +118,9 @@ def _prepare(n: float, p: float, constants: FloatArray) -> None:
 
 @compiled
 def _inverted(n: float, constants: FloatArray, key: np.uint64, second: np.uint64, index: np.uint64) -> float:
-    """By adding probabilities up from 0 until they exceed a uniform number."""
+    """Return a binomial draw, by adding probabilities from 0 upwards until they exceed a uniform number."""
     u, k, probability = _uniform(key, second, index), 0.0, constants[0]
-    # with less than ten expected 200 never come; beyond lies what rounding left
+    # where fewer than ten are expected, 200 never come up: only rounding errors are left beyond
     while u > probability and k < n and k < 200.0:
         u -= probability
         k += 1.0
@@ -130,7 +130,7 @@ def _inverted(n: float, constants: FloatArray, key: np.uint64, second: np.uint64
 
 @compiled
 def _accepted(k: float, v: float, n: float, p: float, constants: FloatArray) -> bool:
-    """Whether v is below the ratio of the probabilities of k and of the mode."""
+    """Return whether v is at most P(k) / P(mode), so that the proposed draw k is accepted."""
     distance, variance = abs(k - constants[5]), constants[6]
     if distance <= _NEAR:
         return bool(v <= constants[_RATIOS + _NEAR + int(k - constants[5])])
@@ -150,7 +150,7 @@ def _accepted(k: float, v: float, n: float, p: float, constants: FloatArray) -> 
 def _draw(
     n: float, p: float, constants: FloatArray, key: np.uint64, second: np.uint64, index: np.uint64, step: np.uint64
 ) -> float:
-    """One draw of Binomial(n, p), p <= 1/2; attempts read two words each, at `index` and every `step` after it."""
+    """Return a draw of Binomial(n, p), p <= 1/2; each attempt reads two words, at `index` and every `step` after it."""
     if n * p < _SMALL:
         return _inverted(n, constants, key, second, index)
     while True:
@@ -167,7 +167,7 @@ def _draw(
 
 @compiled
 def _height(us: float, v: float, constants: FloatArray) -> float:
-    """Where v lies under the hat, as a share of the probability of the mode."""
+    """Return the height of v under the hat function, as a share of the probability of the mode."""
     height: float = v * constants[4] / (0.5 * constants[0] / (us * us) + constants[1])
     return height
 
@@ -176,7 +176,7 @@ def _height(us: float, v: float, constants: FloatArray) -> float:
 def _proposals(
     places: WordArray, constants: FloatArray, key: np.uint64, second: np.uint64, out: tuple[FloatArray, ...]
 ) -> None:
-    """First attempts at many draws, without a branch, so that compilers use vector instructions."""
+    """Write first attempts at many draws into `out`, without a branch, so that vector instructions are used."""
     ks, tails, heights = out
     a, b, c = constants[0], constants[1], constants[2]
     for place in range(places.size):
@@ -189,7 +189,7 @@ def _proposals(
 
 @compiled
 def _zeros(counts: IntArray) -> int:
-    """How many counts are zero."""
+    """Return how many counts are zero."""
     found = 0
     for row in range(counts.size):
         found += counts[row] == 0
@@ -206,7 +206,7 @@ def totals(
     whole: int,
     out: FloatArray,
 ) -> None:
-    """One draw of Binomial(pulls, mean) for each (replicate, arm) into `out` (arm, replicate).
+    """Write a draw of Binomial(pulls, mean) for each (replicate, arm) into `out`, whose shape is (arm, replicate).
 
     The words of replicate r and arm j begin at `first` + 2 (j R + r), where r is its number among all R that there were
     at first (`numbers`, `whole`): a draw does not depend on who else is left. Nearly always all that pull an arm do so
@@ -239,7 +239,7 @@ def totals(
             _prepare(n, p, constants)
             if n * p >= _SMALL:
                 _proposals(places[:size], constants, keys[0], keys[1], (ks, tails, heights))
-                again = 0  # no branch here either: which of them need a second look cannot be foretold
+                again = 0  # no branch here either: nobody can predict which of them need a second look
                 for index in range(size):
                     out[arm, chosen[index]] = ks[index]
                     doubtful[again] = index
@@ -270,7 +270,7 @@ def totals(
 def each(
     counts: IntArray, means: FloatArray, keys: tuple[np.uint64, np.uint64], first: np.uint64, out: IntArray
 ) -> None:
-    """One draw of Binomial(count, mean) for each of as many counts and means."""
+    """Write a draw of Binomial(count, mean) for each pair of a count and a mean into `out`."""
     constants = np.empty(_CONSTANTS)
     step = np.uint64(2 * counts.size)
     count, mean = -1, -1.0

@@ -32,7 +32,7 @@ class Coins:
     """The coins of replicates `start` to `start + count - 1` of one seed.
 
     They are the internal randomness that the two executions of Definition 1 share; looked up by address and never drawn
-    in sequence, so that a coin more or less elsewhere moves nothing.
+    in sequence, so that tossing one coin more does not change the others.
 
     Args:
         seed: What labs share to toss the same coins, 0 to 2^128 - 1.
@@ -78,19 +78,19 @@ class Coins:
         return _coin_key(self.seed, purpose, index(batch), index(arm))
 
     def only(self, rows: IntArray) -> Coins:
-        """Return the coins of some of these replicates, in their order: a coin is the replicate's, whoever is left."""
+        """Return the coins of these rows alone; each replicate keeps its own coins, whichever others are left."""
         return replace(self, rows=rows if self.rows is None else self.rows[rows])
 
 
 # FROZEN(v1): protocols hold seeds and no coins, so that every coin ever tossed is this function of its address
 def address_key(*parts: object) -> int:
-    """128 bits from an address; `|` separates the parts, which are words and integers."""
+    """Return a 128-bit key for an address, the parts of which are words and integers, joined by `|`."""
     address = "|".join(str(part) for part in parts)
     return int.from_bytes(hashlib.sha256(address.encode()).digest()[:16], "little")
 
 
 def philox_words(key: int, start: int, count: int) -> WordArray:
-    """Words `start` to `start + count - 1` of the Philox4x64-10 stream of a 128-bit key."""
+    """Return words `start` to `start + count - 1` of the Philox4x64-10 stream of a 128-bit key."""
     step, lane = divmod(start, WORDS_PER_STEP)
     _OWN.philox.state = {
         "bit_generator": "Philox",
@@ -107,7 +107,7 @@ def philox_words(key: int, start: int, count: int) -> WordArray:
 
 
 class _Own(threading.local):
-    """A generator for each thread. A new one asks the system for a seed, key or not, which takes five times as long."""
+    """A generator for each thread, set anew for each key: making a new one would take five times as long."""
 
     def __init__(self) -> None:
         self.philox = np.random.Philox(key=0)

@@ -16,6 +16,6 @@ _OPTIONS: dict[str, Any] = {"cache": True, "forceinline": True, "error_model": "
 
 
 def compiled(function: F) -> F:
-    """Compile a kernel that makes no arrays; calls of it are inlined."""
+    """Return the function compiled by Numba; it makes no arrays, and calls of it are inlined."""
     dispatcher: F = njit(**_OPTIONS)(function)
     return dispatcher

@@ -30,7 +30,7 @@ _TAIL = Decimal("3.852046150368391248117897697222")  # where the tail begins, su
 
 
 def _edges() -> FloatArray:
-    """The layers' widths from the bottom up: first that of a box as large as the lowest layer with the tail, last 0."""
+    """Return the widths of the ziggurat's layers, from the lowest (a box as large as it and the tail) to 0."""
     with precise():
         height = (-_TAIL * _TAIL / 2).exp()
         fraction = Decimal(0)
@@ -57,14 +57,14 @@ _S10, _S18 = np.uint64(10), np.uint64(18)
 
 @compiled
 def prepare(shape: float, numbers: FloatArray, place: int) -> None:
-    """Set what `draw` needs of a shape of at least 1; it stays until the shape changes."""
+    """Write the constants of a gamma shape of at least 1 into column `place`; they hold until the shape changes."""
     numbers[0, place] = shape - 1.0 / 3.0
     numbers[1, place] = 1.0 / math.sqrt(9.0 * numbers[0, place])
 
 
 @compiled
 def draw(numbers: FloatArray, key: np.uint64, first: int) -> None:
-    """A draw for each prepared shape into the last row, from the words of `key` from `first` on, one for each."""
+    """Write a gamma draw for each prepared shape into the last row of `numbers`; each reads one word of `key`."""
     lacking = 0
     for place in range(numbers.shape[1]):  # without branches, so that several are drawn at once
         numbers[2, place] = at_once(numbers[0, place], numbers[1, place], word(key, first + place))
@@ -76,7 +76,7 @@ def draw(numbers: FloatArray, key: np.uint64, first: int) -> None:
 
 @compiled
 def at_once(d: float, c: float, bits: np.uint64) -> float:
-    """The draw if the word suffices for it, else -1."""
+    """Return the gamma draw if one random word suffices for it, else -1."""
     slot, place = bits & _SIGNED_LAYER, np.int64(bits >> _S18)
     z = place * _WIDTHS[slot]
     v = 1.0 + c * z
@@ -88,7 +88,7 @@ def at_once(d: float, c: float, bits: np.uint64) -> float:
 
 @compiled
 def in_full(d: float, c: float, first: np.uint64) -> float:
-    """The draw whatever it takes; where the word suffices it is the same."""
+    """Return the gamma draw, with more random words if it needs them; it agrees with `at_once` where that succeeds."""
     bits, index = first, 0
     while True:
         slot, place = bits & _SIGNED_LAYER, np.int64(bits >> _S18)
@@ -113,7 +113,7 @@ def in_full(d: float, c: float, first: np.uint64) -> float:
 
 @compiled
 def near_edge(layer: int, z: float, key: np.uint64) -> float:
-    """z if it is under the curve, for the lowest layer a number from the tail; negative if rejected."""
+    """Return z if it lies under the normal curve, or a draw from the tail in the lowest layer; -1 if z is rejected."""
     if layer > 0:
         height = _HEIGHTS[layer] + uniform(key, 0) * (_HEIGHTS[layer + 1] - _HEIGHTS[layer])
         return z if height < math.exp(-0.5 * z * z) else -1.0

@@ -27,14 +27,14 @@ _PIECE = 1 << 18  # single draws that are in memory at once: two megabytes
 
 
 class Sums:
-    """Running sums with Kahan's compensation, so that long ones are as good as short ones."""
+    """Running sums with Kahan's compensation, so that long sums are as accurate as short ones."""
 
     def __init__(self, size: int) -> None:
         self.totals: FloatArray = np.zeros(size, dtype=np.float64)
         self._lost: FloatArray = np.zeros(size, dtype=np.float64)
 
     def add(self, values: FloatArray, rows: slice = slice(None)) -> None:
-        """Add to the given rows."""
+        """Add the values to the sums of the given rows."""
         before = self.totals[rows]
         wanted = values - self._lost[rows]
         after = before + wanted
@@ -58,13 +58,13 @@ class Noise:
 
     @property
     def _generator(self) -> np.random.Generator:
-        """NumPy's generator for what has no sampler of its own; made when it is needed, because that takes a while."""
+        """NumPy's generator for laws without a sampler of our own; made on first use, because that takes a while."""
         if self._made is None:
             self._made = np.random.Generator(np.random.SFC64(np.random.SeedSequence(self._key)))
         return self._made
 
     def only(self, rows: IntArray, of: int) -> None:
-        """Draw for these rows alone, of so many up to now; each draws what it would have drawn with the others there.
+        """From now on draw for these rows alone, of `of` rows; each draws what it would have drawn among all of them.
 
         Rows that have gone pull nothing: generators that draw in sequence skip them in any case.
         """
@@ -74,13 +74,13 @@ class Noise:
             self._numbers = self._numbers[rows]
 
     def _places(self, size: int) -> np.uint64:
-        """Where the words of the next `size` draws begin."""
+        """Return the place where the random words of the next `size` draws begin, and pass over them."""
         place = self._place
         self._place += 2 * size * _ATTEMPTS
         return np.uint64(place)
 
     def binomial_totals(self, pulls: IntArray, means: Sequence[float]) -> FloatArray:
-        """One draw of Binomial(pulls, mean) for each (replicate, arm)."""
+        """Return a draw of Binomial(pulls, mean) for each (replicate, arm)."""
         from banditto.chance import binomials  # compiled code is loaded only where it is used
 
         check_arms(pulls, len(means))
@@ -93,7 +93,7 @@ class Noise:
         return totals.T
 
     def normal_totals(self, pulls: IntArray, means: Sequence[float], sigma: float) -> FloatArray:
-        """One draw of Normal(pulls mean, pulls sigma^2) for each (replicate, arm)."""
+        """Return a draw of Normal(pulls mean, pulls sigma^2) for each (replicate, arm)."""
 
         def total(arm: int, count: int, size: int) -> FloatArray:
             return count * means[arm] + sigma * math.sqrt(count) * self.normal(size)
@@ -103,7 +103,7 @@ class Noise:
     def discrete_totals(
         self, pulls: IntArray, values: Sequence[Sequence[float]], probabilities: Sequence[Sequence[float]]
     ) -> FloatArray:
-        """Values times multinomial counts for each (replicate, arm), added up in the order of the values."""
+        """Return totals (replicate, arm) of discrete rewards: values times multinomial counts, in fixed order."""
 
         def total(arm: int, count: int, size: int) -> FloatArray:
             counts = self.multinomial_of(np.full(size, count, dtype=np.int64), probabilities[arm])
@@ -117,10 +117,11 @@ class Noise:
     def resampled_totals(
         self, pulls: IntArray, values: Sequence[FloatArray], shares: Sequence[FloatArray], ends: Sequence[IntArray]
     ) -> FloatArray:
-        """Sums of rows drawn with replacement from each arm's, for each (replicate, arm); all rows are equally likely.
+        """Return totals (replicate, arm) of rows drawn with replacement from each arm's rows, all equally likely.
 
-        Of each arm: its different values, what share each has of the rows from it on, and how many rows there are up to
-        and with it. Few pulls draw their rows one by one, many draw how often each value comes up: the same law.
+        For each arm, `values` are its different rewards; `shares` say, for each of them, its share of the rows from
+        there on; `ends` say how many rows there are up to and including it. Few pulls draw their rows one by one; many
+        draw how often each value comes up, which is the same law.
         """
 
         def total(arm: int, count: int, size: int) -> FloatArray:
@@ -137,7 +138,7 @@ class Noise:
         return totals_by_arm(pulls, len(values), total)
 
     def _row_sums(self, values: FloatArray, ends: IntArray, count: int, size: int) -> FloatArray:
-        """`size` sums of `count` rows each, drawn in pieces so that memory does not grow with their number."""
+        """Return `size` sums of `count` rows each, drawn in pieces so that memory stays bounded."""
         sums: FloatArray = np.empty(size, dtype=np.float64)
         most = max(1, _PIECE // count)
         for start in range(0, size, most):
@@ -147,7 +148,7 @@ class Noise:
         return sums
 
     def multinomial_of(self, counts: IntArray, probabilities: Sequence[float]) -> Iterator[IntArray]:
-        """How often each of several values comes up in so many trials (R,), value by value."""
+        """Yield for each value how often it comes up, in as many trials (R,) as `counts` says."""
         left = counts.copy()
         # what is left from each value on, each a sum of its own: subtracting one by one would lose rare values
         tails = [math.fsum(probabilities[index:]) for index in range(len(probabilities) + 1)]
@@ -158,7 +159,7 @@ class Noise:
             yield found
 
     def binomials(self, counts: IntArray, probability: float | FloatArray) -> IntArray:
-        """One draw of Binomial(count, probability) for each count; probabilities of the same shape, or one for all."""
+        """Return a draw of Binomial(count, probability) for each count; one probability for all, or one for each."""
         from banditto.chance import binomials  # compiled code is loaded only where it is used
 
         draws = np.empty(counts.size, dtype=np.int64)
@@ -168,7 +169,7 @@ class Noise:
         return draws.reshape(counts.shape)
 
     def beta_sums(self, a: float, b: float, count: int, size: int) -> FloatArray:
-        """`size` sums of `count` draws of Beta(a, b), made in pieces so that memory does not grow with the count."""
+        """Return `size` sums of `count` draws of Beta(a, b), made in pieces so that memory stays bounded."""
         sums = Sums(size)
         rows = max(1, _PIECE // count)
         for start in range(0, size, rows):
@@ -179,12 +180,12 @@ class Noise:
         return sums.totals
 
     def normal(self, size: int) -> FloatArray:
-        """`size` standard normal draws."""
+        """Return `size` standard normal draws."""
         return self._generator.standard_normal(size)
 
 
 def totals_by_arm(pulls: IntArray, arms: int, total: Callable[[int, int, int], FloatArray | IntArray]) -> FloatArray:
-    """Totals (R, K) where `total(arm, count, size)` draws `size` totals of `count` pulls of one arm.
+    """Return totals (R, K), where `total(arm, count, size)` draws `size` totals of `count` pulls of one arm.
 
     Samplers are fastest with a scalar count, and almost always all replicates that pull an arm in a batch pull
     it equally often; so group by count. Memory is arm-major.
@@ -215,16 +216,16 @@ def _ascending(size: int) -> IntArray:
 
 
 def check_arms(pulls: IntArray, arms: int) -> None:
-    """Refuse a plan for another number of arms."""
+    """Refuse a plan whose number of columns is not the environment's number of arms."""
     if pulls.shape[1] != arms:
         raise InvalidArgument("environment", f"{arms} arms", f"{pulls.shape[1]} arms, as the policy has")
 
 
 def derived_noise_seed(seed: int) -> int:
-    """The noise seed used when only `seed` is given."""
+    """Return the noise seed that is used when the caller gives only `seed`."""
     return address_key("banditto/noise-seed/1", seed) >> 64
 
 
 def round_keys(seed: int, side: int, start: int, count: int) -> WordArray:
-    """One 64-bit key per pair for rewards that are looked up round by round; shape (R,)."""
+    """Return a 64-bit key for each pair, under which its rewards are looked up round by round; shape (R,)."""
     return philox_words(address_key("banditto/round-noise/1", seed, SIDES[side]), start, count)

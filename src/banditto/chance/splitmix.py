@@ -23,7 +23,7 @@ _HALF_STREAM = 1 << 32  # X reads the stream's words from 0, Y from here: neithe
 # FROZEN(v1): certificates of policies that choose round by round are made again from these words
 @njit(cache=True, forceinline=True)
 def word(key: np.uint64, index: int) -> np.uint64:
-    """The word at `index` of the stream `key`."""
+    """Return the 64-bit word at `index` of the stream `key`."""
     bits = key + (np.uint64(index) + _ONE) * _STEP
     bits = (bits ^ (bits >> _S30)) * _FIRST
     bits = (bits ^ (bits >> _S27)) * _SECOND
@@ -32,20 +32,20 @@ def word(key: np.uint64, index: int) -> np.uint64:
 
 @njit(cache=True, forceinline=True)
 def uniform(key: np.uint64, index: int) -> float:
-    """A uniform number in (0, 1): 52 bits and a half, so that neither 0 nor 1 can come out."""
+    """Return a uniform number in (0, 1), from 52 bits and a half, so that neither 0 nor 1 can come out."""
     return (np.float64(word(key, index) >> _S12) + 0.5) * 2.0**-52
 
 
 @njit(cache=True, forceinline=True)
 def normal(key: np.uint64, index: int) -> float:
-    """A standard normal number (Box-Muller) from words 2*index and 2*index + 1."""
+    """Return a standard normal number (Box-Muller) from words 2*index and 2*index + 1."""
     radius = math.sqrt(-2.0 * math.log(uniform(key, 2 * index)))
     return radius * math.cos(2.0 * math.pi * uniform(key, 2 * index + 1))
 
 
 @njit(cache=True, forceinline=True, error_model="numpy")
 def gamma(shape: float, key: np.uint64, first: int) -> float:
-    """A Gamma(shape) draw, shape >= 1, from the words of `key` from `first` on (Marsaglia and Tsang 2000).
+    """Return a Gamma(shape) draw, shape >= 1, from the words of `key` from `first` on (Marsaglia and Tsang 2000).
 
     d = shape - 1/3 and c = 1 / sqrt(9 d) are the paper's.
     """
@@ -76,7 +76,7 @@ def gamma(shape: float, key: np.uint64, first: int) -> float:
 
 @njit(cache=True, forceinline=True, error_model="numpy")
 def log_gamma_draw(shape: float, key: np.uint64, first: int) -> float:
-    """The logarithm of a Gamma(shape) draw for any shape: below 1, Gamma(shape + 1) U^(1/shape)."""
+    """Return the log of a Gamma(shape) draw for any shape; below 1 it is Gamma(shape + 1) U^(1/shape)."""
     if shape >= 1.0:
         return math.log(gamma(shape, key, first))
     return math.log(gamma(shape + 1.0, key, first + 1)) + math.log(uniform(key, first)) / shape
@@ -84,7 +84,7 @@ def log_gamma_draw(shape: float, key: np.uint64, first: int) -> float:
 
 @njit(cache=True, forceinline=True, error_model="numpy")
 def any_beta(a: float, b: float, key: np.uint64) -> float:
-    """A Beta(a, b) draw for any positive a and b; through logarithms, because small shapes underflow."""
+    """Return a Beta(a, b) draw for any positive a and b; through logarithms, because small shapes underflow."""
     x = log_gamma_draw(a, key, 0)
     y = log_gamma_draw(b, key, _HALF_STREAM)
     return 1.0 / (1.0 + math.exp(min(y - x, 700.0)))

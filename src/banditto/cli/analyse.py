@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from banditto.cli import parameters
-from banditto.cli.output import EXIT_OK, place_to_write, print_json, print_warnings, progress_bar, write_file
+from banditto.cli import parameters, stores
+from banditto.cli.output import (
+    EXIT_OK,
+    place_to_write,
+    print_json,
+    print_text,
+    print_warnings,
+    progress_bar,
+    write_file,
+)
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import real
 from banditto.core.provenance import provenance
@@ -19,18 +25,13 @@ if TYPE_CHECKING:
     from banditto.cli.documents import AnalysisDocument
     from banditto.measure.analysis.analysis import Analysis
 
-Source = Annotated[
-    str,
-    typer.Argument(
-        metavar="EXPERIMENT|LOG", help="A name with --store, URL#NAME, or the file of a log (export --format json)."
-    ),
-    parameters.StandsFor("name", "source", "run"),
-]
 Confidence = Annotated[
-    str, typer.Option("--confidence", metavar="X", help="How likely all intervals hold at once, at the least.")
+    str,
+    typer.Option("--confidence", metavar="X", help="The probability with which all intervals hold at once, at least."),
 ]
 NotBinary = Annotated[
-    bool, typer.Option("--not-binary", help="Rewards may lie between the ends of their range, even if none did.")
+    bool,
+    typer.Option("--not-binary", help="Rewards may lie between the ends of their range, even if none of them did."),
 ]
 MetricRange = Annotated[
     list[str] | None,
@@ -39,33 +40,30 @@ MetricRange = Annotated[
 ]
 Guardrails = Annotated[
     list[str] | None,
-    typer.Option("--guardrail", metavar="NAME<=X", help="A bound that a metric's mean should keep; or NAME>=X."),
+    typer.Option("--guardrail", metavar="NAME<=X", help="A bound that the mean of a metric should keep; or NAME>=X."),
     parameters.StandsFor("guardrails"),
-]
-Figure = Annotated[
-    str | None, typer.Option("--figure", metavar="FILE", help="Draw the forest plot there: .svg or .png.")
 ]
 
 
 def analyse(
-    source: Source,
-    store: parameters.StoreOption = None,
+    source: parameters.Source,
+    store: parameters.OptionalStore = None,
     confidence: Confidence = "0.95",
     not_binary: NotBinary = False,
     metric_range: MetricRange = None,
     guardrail: Guardrails = None,
-    figure: Figure = None,
+    figure: parameters.Figure = None,
     overwrite: parameters.Overwrite = False,
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
 ) -> int:
     """Say who won, what each arm pays, and by how much the winner is better, with intervals that hold at once.
 
-    Exit code 3 if a log does not verify.
+    --figure draws a forest plot. Exit code 3 if the log does not verify.
     """
     sure = real(confidence, "confidence", "a number between 0.5 and 1, both excluded")
     drawing = _place_to_draw(figure, overwrite)
-    address = _address(source, store)
+    address = stores.address_of(source, store)
     from banditto.live.analyse import analyse as analysed  # numerical libraries are loaded once there is work for them
 
     with progress_bar("analyse", quiet, "bytes") as progress:
@@ -83,7 +81,7 @@ def analyse(
         content: AnalysisDocument = {**found.to_dict(), **provenance()}
         print_json(content)
     else:
-        sys.stdout.write(found.table().partition("\n\nwarning: ")[0] + "\n")
+        print_text(found.table().partition("\n\nwarning: ")[0])
         print_warnings([] if quiet else list(found.warnings))
     return EXIT_OK
 
@@ -99,20 +97,6 @@ def _ranges(texts: list[str]) -> dict[str, tuple[float, float]]:
         low, high = (real(part, "metric_ranges", "NAME=LO,HI, such as revenue=0,100") for part in parts)
         found[name] = (low, high)
     return found
-
-
-def _address(source: str, store: str | None) -> str | Path:
-    """Find what is meant: a run as URL#NAME, a name in a store, or a file."""
-    if "#" in source and "://" in source:
-        parameters.check_extra()
-        if store is not None:
-            raise InvalidArgument("store", store, "none with URL#NAME")
-        return source
-    if store is None and (source.endswith(".json") or not os.environ.get("BANDITTO_STORE")):
-        if not source.endswith(".json") and not Path(source).exists():
-            raise InvalidArgument("store", "nothing", f"a URL such as sqlite:///trial.db, where {source} is")
-        return Path(source)
-    return f"{parameters.store_url(store)}#{source}"
 
 
 def _place_to_draw(text: str | None, overwrite: bool) -> Path | None:

@@ -7,67 +7,27 @@ import io
 import os
 import re
 import sys
-from collections.abc import Callable
 from functools import cache
 from typing import Annotated, Any
 
 import typer
-from typer.main import get_command
 
-from banditto.cli.analyse import analyse
-from banditto.cli.ask_tell import ask, tell
-from banditto.cli.attack import attack
-from banditto.cli.calibrate import calibrate
-from banditto.cli.certify import certify
-from banditto.cli.compare import compare
-from banditto.cli.design import design
-from banditto.cli.doctor import doctor
-from banditto.cli.export import export
-from banditto.cli.init import init
-from banditto.cli.missing_correct_stop import correct, missing, stop
-from banditto.cli.output import EXIT_BUG, EXIT_CHECK, EXIT_CONFLICT, EXIT_OK, EXIT_PIPE, EXIT_USAGE
-from banditto.cli.plan import plan
-from banditto.cli.policies import policies
-from banditto.cli.replay import replay
-from banditto.cli.reproduce import reproduce
-from banditto.cli.select import select
-from banditto.cli.serve import serve
-from banditto.cli.status_pending import pending, status
-from banditto.cli.token import token
-from banditto.cli.usage_errors import print_error
-from banditto.cli.verify_replicate import replicate, verify
+from banditto.cli.exit_codes import EXIT_BUG, EXIT_CHECK, EXIT_CONFLICT, EXIT_OK, EXIT_PIPE, EXIT_USAGE
+from banditto.cli.output import columns_of
+from banditto.cli.program import SETTINGS, Program, program
 from banditto.core.errors import BandittoError, ConflictError
+from banditto.core.text import fitted
 from banditto.version import __version__
 
 app = typer.Typer(
     name="banditto",
-    no_args_is_help=True,
+    cls=Program,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 ok, 2 usage, 3 a check failed or is inconclusive, 4 conflict, 130 interrupted.",
+    rich_markup_mode=None,  # rich takes longer to load than most commands to run
+    context_settings=SETTINGS,
+    epilog="`banditto COMMAND --help` shows the options of a command, and an example. "
+    "Exit codes: 0 ok, 2 usage, 3 a check failed or is inconclusive, 4 conflict, 130 interrupted.",
 )
-VERBS: tuple[Callable[..., int], ...] = (
-    *(select, compare, certify, plan, attack, calibrate, design, replay, reproduce, policies),
-    *(
-        init,
-        ask,
-        tell,
-        missing,
-        correct,
-        status,
-        pending,
-        stop,
-        analyse,
-        verify,
-        replicate,
-        export,
-        serve,
-        token,
-        doctor,
-    ),
-)
-for _verb in VERBS:
-    app.command()(_verb)
 
 
 def _print_version(wanted: bool) -> None:
@@ -82,7 +42,7 @@ def options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Replicable bandits: measure and prove that a second run makes the same decisions."""
+    """Plan, run and check adaptive experiments that make the same decisions when a second team runs them."""
 
 
 def run(given: list[str]) -> int:
@@ -93,7 +53,8 @@ def run(given: list[str]) -> int:
         with contextlib.suppress(AttributeError, OSError):  # a terminal that cannot show a letter gets its number
             getattr(sys, name).reconfigure(errors="backslashreplace")
     try:
-        code = _program()(args=_negatives(given), prog_name="banditto", standalone_mode=False)
+        with fitted(columns_of(sys.stdout)):
+            code = _program()(args=_negatives(given) or ["--help"], prog_name="banditto", standalone_mode=False)
         sys.stdout.flush()
     except (BandittoError, typer.TyperException) as error:
         return _failed(error, given)
@@ -111,9 +72,9 @@ def run(given: list[str]) -> int:
     except Exception as error:
         if "BANDITTO_DEBUG" in os.environ:
             raise
-        kind = f"{type(error).__name__}: {error}"
-        _failed(RuntimeError(f"this is a bug in banditto ({kind}); BANDITTO_DEBUG=1 shows where"), given)
-        return EXIT_BUG
+        return _found_a_bug(error, given)
+    if not given:
+        return EXIT_USAGE  # the help says what is missing
     return code if isinstance(code, int) else EXIT_OK
 
 
@@ -125,11 +86,23 @@ def _negatives(given: list[str]) -> list[str]:
 
 
 def _failed(error: Exception, given: list[str]) -> int:
+    from banditto.cli.usage_errors import print_error
+
     with contextlib.suppress(OSError):  # stderr may be gone as well
         print_error(error, given, _verb_of(given))
     if getattr(error, "code", "") in ("log", "unfinished"):  # a log that does not verify, a selection without a winner
         return EXIT_CHECK
     return EXIT_CONFLICT if isinstance(error, ConflictError) else EXIT_USAGE
+
+
+def _found_a_bug(error: Exception, given: list[str]) -> int:
+    """Print one line on a bug of ours; the verb is not asked for its options, as it may be what cannot be loaded."""
+    from banditto.cli.usage_errors import print_error
+
+    kind = f"{type(error).__name__}: {error}"
+    with contextlib.suppress(OSError):
+        print_error(RuntimeError(f"this is a bug in banditto ({kind}); BANDITTO_DEBUG=1 shows where"), given)
+    return EXIT_BUG
 
 
 def _verb_of(given: list[str]) -> Any:
@@ -139,8 +112,8 @@ def _verb_of(given: list[str]) -> Any:
 
 @cache
 def _program() -> Any:
-    """Make all verbs with their options, once: it takes longer than to read most command lines."""
-    return get_command(app)
+    """Make the program, once; verbs are made when they are called."""
+    return program(app)
 
 
 def _forget_stdout() -> None:

@@ -10,50 +10,54 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from banditto.cli import parameters
+from banditto.cli import parameters, stores
 from banditto.cli.output import EXIT_OK, print_steps, spinner
 from banditto.core.errors import InvalidArgument, masked, shown
 from banditto.core.exact import parsed_integer, real
 from banditto.core.input_files import MIB, Unreadable, text_lines
 from banditto.core.text import text_table
-from banditto.policies.policy import own_level
-from banditto.problems.spec import typed
 
 if TYPE_CHECKING:
     from banditto.cli.documents import TellingContent
     from banditto.live.experiment import Experiment
     from banditto.live.registration import RewardRange
 
-Number = Annotated[str, typer.Option("-n", metavar="N", help="How many tickets, at the most.")]
+Number = Annotated[str, typer.Option("-n", metavar="N", help="How many tickets you want; you may get fewer.")]
 RequestId = Annotated[
     str | None,
-    typer.Option("--request-id", metavar="ID", help="A name for this request: sent again, it gets the same tickets."),
+    typer.Option("--request-id", metavar="ID", help="An id for this request; the same id gets the same tickets again."),
 ]
 UnitOption = Annotated[
     str | None,
-    typer.Option("--unit", metavar="ID", help="Who gets the arm: one unit, one ticket, the same whenever it returns."),
+    typer.Option(
+        "--unit", metavar="ID", help="Who gets the arm, such as a user; the same unit gets the same ticket again."
+    ),
 ]
 ArmOption = Annotated[
     str | None,
-    typer.Option("--arm", metavar="NAME", help="The arm that the ticket should have, as a check."),
+    typer.Option("--arm", metavar="NAME", help="The arm that you showed, as a check."),
 ]
-RewardArgument = Annotated[str | None, typer.Argument(metavar="REWARD", help="Its reward.")]
-TicketOrNone = Annotated[str | None, typer.Argument(metavar="TICKET", help="The ticket; or --from, or --totals.")]
+RewardArgument = Annotated[str | None, typer.Argument(metavar="REWARD", help="The ticket's reward.")]
+TicketOrNone = Annotated[
+    str | None, typer.Argument(metavar="TICKET", help="The ticket's id; or use --from or --totals.")
+]
 From = Annotated[
     str | None,
     typer.Option(
-        "--from", metavar="FILE", help="CSV with the columns ticket and reward, and metric:NAME; all or nothing."
+        "--from", metavar="FILE", help="A CSV file with the columns ticket and reward, and perhaps metric:NAME."
     ),
     parameters.StandsFor("arm", where_given=True),
 ]
 MetricOption = Annotated[
     list[str] | None,
-    typer.Option("--metric", metavar="NAME=X", help="One more number to keep with the reward; it never decides."),
+    typer.Option("--metric", metavar="NAME=X", help="One more number to keep with the reward; it decides nothing."),
     parameters.StandsFor("metrics", "name of a metric", where_given=True),
 ]
 TotalsOption = Annotated[
     str | None,
-    typer.Option("--totals", metavar="FILE", help="A whole batch: CSV with the columns batch, arm, count and total."),
+    typer.Option(
+        "--totals", metavar="FILE", help="A whole batch as a CSV file with the columns batch, arm, count and total."
+    ),
     parameters.StandsFor("arm", where_given=True),
 ]
 
@@ -71,9 +75,9 @@ def ask(
     unit: UnitOption = None,
     as_json: parameters.Json = False,
 ) -> int:
-    """Get tickets: which arm to give next, and the id under which to tell its reward."""
-    with parameters.opened(store, name) as experiment:
-        answer = experiment.ask(typed("n", number), request_id, unit=unit)
+    """Get tickets: each says which arm to show, and has the id to report its reward with."""
+    with stores.opened(store, name) as experiment:
+        answer = experiment.ask(parsed_integer(number, "n"), request_id, unit=unit)
     rows = [tuple(ticket) for ticket in answer]
     text = text_table(("ticket", "arm", "name", "batch"), rows) if rows else f"{answer.state}: {answer.reason}"
     if answer.repeated:
@@ -96,23 +100,29 @@ def tell(
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
 ) -> int:
-    """Tell rewards, or a batch's totals. The same again changes nothing; another value is a conflict."""
+    """Report rewards: of one ticket, of a file, or of a whole batch.
+
+    Reporting the same reward again changes nothing; another reward for the same ticket is a conflict (exit code 4). Of
+    a file with an error nothing is recorded.
+    """
     if metric and (source is not None or totals is not None):
         raise InvalidArgument(
             "metric", metric[0], "none with --from, whose file may have columns metric:NAME, or --totals"
         )
     if arm is not None and (source is not None or totals is not None):
         raise InvalidArgument("arm", arm, "none with --from, whose file may have a column arm_name, or --totals")
+    text = ""
     if totals is not None:
         if ticket is not None or source is not None:
             raise InvalidArgument("totals", totals, "none with a ticket or --from")
         batch, sums = read_totals(Path(totals))
-        with parameters.opened(store, name) as experiment:
+        with stores.opened(store, name) as experiment:
             answers = [experiment.tell_totals(batch, sums)]
             ended = _ended(experiment)
+        text = f"batch {batch} {answers[0]}: {sum(count for count, _ in sums.values()):,} rewards"
     else:
         tellings = _rewards(ticket, reward, metric or [], arm, source)
-        with parameters.opened(store, name) as experiment, spinner("telling", quiet):
+        with stores.opened(store, name) as experiment, spinner("telling", quiet):
             if source is not None:
                 _check_range(tellings, experiment.registration.rewards)
                 tellings = _with_arms(tellings, experiment.registration.arm_names)
@@ -123,13 +133,16 @@ def tell(
         "repeated": answers.count("repeated"),
         "excluded": answers.count("excluded"),
     }
-    text = ", ".join(f"{count} {answer}" for answer, count in counts.items() if count) or "nothing to tell"
+    if not text:
+        text = ", ".join(f"{count:,} {answer}" for answer, count in counts.items() if count) or "nothing to tell"
     print_steps({"told": counts}, text + ended, as_json)
     return EXIT_OK
 
 
 def _ended(experiment: Experiment) -> str:
     """Say that a winner was named, if one was; nothing at the level of sequences."""
+    from banditto.policies.policy import own_level
+
     if own_level(experiment.registration.policy()) != "winner":
         return ""
     winner = experiment.status().winner

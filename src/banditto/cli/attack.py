@@ -17,12 +17,12 @@ from banditto.cli.output import (
     notices,
     output_directory,
     print_json,
+    print_text,
     print_warnings,
     progress_bars,
     write_together,
 )
 from banditto.core.provenance import provenance
-from banditto.problems.spec import ProblemSpec, chosen_blank, typed
 
 if TYPE_CHECKING:
     from banditto.cli.documents import AttackDocument
@@ -30,10 +30,18 @@ if TYPE_CHECKING:
 FILES = ("attack.json", "protocol.toml")
 Budget = Annotated[
     str,
-    typer.Option("--pairs-budget", metavar="N", help="Pairs of executions in all: half to search, half to measure."),
+    typer.Option(
+        "--pairs-budget",
+        rich_help_panel="Simulation",
+        metavar="N",
+        help="How many pairs of executions to play: half to search, half to measure.",
+    ),
 ]
 AttackOut = Annotated[
-    str | None, typer.Option("--out", metavar="DIR", help="Write attack.json and protocol.toml there.")
+    str | None,
+    typer.Option(
+        "--out", rich_help_panel="Output", metavar="DIR", help="Write attack.json and protocol.toml to this folder."
+    ),
 ]
 
 
@@ -61,10 +69,12 @@ def attack(
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
 ) -> int:
-    """Search for arms on which a policy breaks its promise, and measure the worst on fresh pairs.
+    """Search for the arms on which a policy replicates worst, and measure it there on fresh pairs.
 
-    Exit code 0 when nothing was found, which proves nothing; 3 when the policy is not replicable there.
+    Exit code 3 when the policy breaks its promise on these arms, 0 when it does not. Finding nothing proves nothing.
     """
+    from banditto.problems.spec import ProblemSpec, chosen_blank, typed
+
     workers = parameters.WorkerOptions.of(jobs, cluster)
     with collected_warnings() as warnings:
         spec = ProblemSpec(
@@ -114,7 +124,7 @@ def attack(
     if as_json:
         print_json(content)
     else:
-        sys.stdout.write(found.table() + "\n")
+        print_text(found.table())
     if found.interrupted:
         sys.stderr.write("banditto: interrupted; what was found is measured on fewer pairs than the budget has\n")
         return EXIT_INTERRUPTED

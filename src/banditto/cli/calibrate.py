@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from banditto.cli import parameters
@@ -13,14 +12,13 @@ from banditto.cli.output import (
     notices,
     place_to_save,
     print_json,
+    print_text,
     print_warnings,
     progress_bars,
     told_of_interrupts,
     write_file,
 )
-from banditto.cli.plan import Save
 from banditto.core.provenance import provenance
-from banditto.problems.spec import ProblemSpec, chosen_blank, is_protocol, typed
 
 if TYPE_CHECKING:
     from banditto.cli.documents import CalibrationDocument
@@ -44,17 +42,19 @@ def calibrate(
     seed: parameters.SavedSeed = None,
     jobs: parameters.Jobs = None,
     cluster: parameters.Cluster = None,
-    save_to: Save = None,
+    save_to: parameters.Save = None,
     overwrite: parameters.Overwrite = False,
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
 ) -> int:
-    """Find the smallest constants for which attacks find nothing above rho: calibrated, not certified.
+    """Find the smallest constants with which a policy withstands all attacks that were tried.
 
-    A guarantee is given up for less regret. Whatever shows the constants says so. What is saved has a random seed
-    unless --seed is given.
+    They are calibrated, not certified: you give up the proof and get less regret, and every table says so. A protocol
+    that is written has a random seed unless you give one.
     """
     place = place_to_save(save_to, overwrite)
+    from banditto.problems.spec import ProblemSpec, chosen_blank, is_protocol, typed
+
     if seed is None and save_to is not None and not is_protocol(policy):  # which has its own
         seed = str(parameters.drawn_seed())
     workers = parameters.WorkerOptions.of(jobs, cluster)
@@ -103,5 +103,5 @@ def calibrate(
     if as_json:
         print_json(content)
     else:
-        sys.stdout.write(found.table() + "\n")
+        print_text(found.table())
     return EXIT_OK

@@ -18,13 +18,12 @@ from banditto.cli.output import (
     notices,
     output_directory,
     print_json,
+    print_text,
     print_warnings,
     progress_bar,
     write_together,
 )
 from banditto.core.provenance import provenance
-from banditto.engine.ledger import FILE_NAME
-from banditto.problems.spec import ProblemSpec, chosen, typed
 
 if TYPE_CHECKING:
     from banditto.cli.documents import CertificateDocument
@@ -33,11 +32,15 @@ if TYPE_CHECKING:
 FILES = ("certificate.json", "protocol.toml")
 UntilSettled = Annotated[
     bool,
-    typer.Option("--until-settled", help="Go on until PASS or FAIL; --pairs is then the limit (default: 1e7)."),
+    typer.Option(
+        "--until-settled",
+        rich_help_panel="Simulation",
+        help="Play until the verdict is PASS or FAIL, but at most --pairs (default: 1e7).",
+    ),
 ]
 Gpu = Annotated[
     bool,
-    typer.Option("--gpu", help="Play on a GPU, in blocks of four million pairs."),
+    typer.Option("--gpu", rich_help_panel="Simulation", help="Play on a GPU, four million pairs at a time."),
     parameters.StandsFor("backend"),
 ]
 
@@ -74,13 +77,15 @@ def certify(
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
 ) -> int:
-    """Play pairs of executions that share coins but not rewards, and count how many are the same.
+    """Play pairs of executions with the same coins and different rewards, and count how many pairs agree.
 
-    Exit code 0 when the policy passes at this rho, or its rho is proved and the pairs are consistent with that; 3 when
-    it fails, or nothing is proved and more pairs are needed. With --out a run that was stopped goes on where it was,
-    and one with more pairs adds to what is there.
+    Exit code 0 when the policy passes at this rho, or when its rho is proved and the pairs do not contradict that; 3
+    when it fails, or when nothing is proved and more pairs are needed. With --out, the same command continues a run
+    that was stopped, and a larger --pairs adds to the pairs that are there.
     """
-    from banditto.measure import certify as certification  # numerical libraries are loaded once there is work for them
+    from banditto.engine.ledger import FILE_NAME  # numerical libraries are loaded once there is work for them
+    from banditto.measure import certify as certification
+    from banditto.problems.spec import ProblemSpec, chosen, typed
 
     workers = parameters.WorkerOptions.of(jobs, cluster, gpu)
     with collected_warnings() as warnings:
@@ -142,7 +147,7 @@ def certify(
     if as_json and content is not None:
         print_json(content)
     else:
-        sys.stdout.write(certificate.table() + "\n")
+        print_text(certificate.table())
         if log is not None:
             _print_log(problem.environment)
         print_warnings([] if quiet else told)
@@ -156,10 +161,12 @@ def _print_log(environment: Environment) -> None:
     from banditto.problems.environments.resampled import Resampled
 
     assert isinstance(environment, Resampled)
-    sys.stdout.write(f"\n{environment.table()}\n")
+    print_text(f"\n{environment.table()}")
 
 
 def _tell_of_interrupt(folder: Path | None) -> None:
+    from banditto.engine.ledger import FILE_NAME
+
     what = "nothing to report"
     if folder is not None and (folder / FILE_NAME).exists():
         what = "finished pairs are kept, and the same command goes on from there"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-from textwrap import fill
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from banditto.cli import parameters
+from banditto.cli.completions import complete_policies
 from banditto.cli.output import (
     EXIT_INTERRUPTED,
     EXIT_OK,
@@ -17,43 +16,47 @@ from banditto.cli.output import (
     notices,
     output_directory,
     print_json,
+    print_text,
     print_warnings,
     progress_bars,
-    remove_stale,
-    write_together,
 )
 from banditto.core.provenance import provenance
+from banditto.core.text import PAGE, filled
 
 if TYPE_CHECKING:
     from banditto.cli.documents import ComparisonDocument
-    from banditto.measure.compare import CompareProgress
-    from banditto.measure.comparison import Comparison
-    from banditto.measure.study_file import StudyFile
 
-# every file that a report may have: what is in the way is found before the work, and what is stale goes after it
-NAMES = (
-    *("report.html", "results.json", "results.csv", "curves.csv", "divergence.csv", "study.toml"),
-    *("arms.json", "actions.csv", "action_set.json", "log.csv"),
-    *(
-        f"figures/{name}.{kind}"
-        for name in ("agreement", "regret", "ribbons", "divergence", "guarantee")
-        for kind in ("png", "svg")
-    ),
-)
 StudyArgument = Annotated[
-    str | None, typer.Argument(metavar="STUDY", help="A study file (.toml); flags win over what it says.")
+    str | None, typer.Argument(metavar="STUDY", help="A study file (.toml); options replace what it says.")
 ]
 Policies = Annotated[
     str | None,
-    typer.Option("--policies", metavar="NAME,NAME,...", help="Such as random-threshold:paper,ucb1."),
+    typer.Option(
+        "--policies",
+        metavar="NAME,NAME,...",
+        help="The policies to compare, such as one-cut,ucb1; `banditto policies` lists them.",
+        autocompletion=complete_policies,
+        rich_help_panel="Policy",
+    ),
     parameters.StandsFor("policy"),
 ]
 Rounds = Annotated[
-    str | None, typer.Option("--rounds", metavar="N", help="What each per-round policy may play in all (default: 2e7).")
+    str | None,
+    typer.Option(
+        "--rounds",
+        rich_help_panel="Simulation",
+        metavar="N",
+        help="How many rounds an ordinary policy such as ucb1 may play in all (default: 2e7).",
+    ),
 ]
 ReportOut = Annotated[
     str | None,
-    typer.Option("--out", metavar="DIR", help="Keep finished pairs there; write report.html, figures, results."),
+    typer.Option(
+        "--out",
+        rich_help_panel="Output",
+        metavar="DIR",
+        help="Write report.html, figures and results to this folder, and keep finished pairs there.",
+    ),
 ]
 
 
@@ -89,9 +92,9 @@ def compare(
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
 ) -> int:
-    """Measure many policies on one environment: replicability, regret, and what is proved.
+    """Measure several policies on the same arms: how often they agree with themselves, and what they lose.
 
-    Exit code 0 when all were measured, whatever the verdicts; `certify` is the one that checks.
+    Exit code 0 when all were measured, whatever the verdicts are; to check one policy, use `certify`.
     """
     # numerical libraries are loaded once there is work for them
     from banditto.measure.study_file import PolicyLine, StudyFile
@@ -131,7 +134,8 @@ def compare(
         print_warnings(warnings)
     from banditto.measure import compare as comparing
     from banditto.measure.certify import DEFAULT_PAIRS
-    from banditto.measure.comparison import explained, least_explained
+    from banditto.measure.comparison import least_explained
+    from banditto.report.report_folder import NAMES, write_files
 
     target = parameters.folder(out)
     drawn = True
@@ -169,17 +173,15 @@ def compare(
             **provenance(),
         }
         if folder is not None:
-            drawn = _write_report(folder, comparison, study_file, content, progress)
+            drawn = write_files(folder, comparison, study_file, content, progress)
     if as_json:
         print_json(content)
     else:
-        sys.stdout.write(comparison.table() + "\n")
+        print_text(comparison.table())
         if isinstance(built.environment, Resampled):
-            sys.stdout.write(f"\n{built.environment.table()}\n")
-        if note := explained(comparison).strip():
-            sys.stdout.write(f"\n{note}\n")
+            print_text(f"\n{built.environment.table()}")
         for sentence in least_explained(comparison):
-            sys.stdout.write(f"\n{fill(sentence, 100)}\n")
+            print_text(f"\n{filled(sentence, PAGE)}")
         print_warnings([] if quiet else told)
     if target is not None and not quiet and not as_json:
         sys.stderr.write(f"banditto: wrote {target / ('report.html' if drawn else 'results.json')}\n")
@@ -189,25 +191,3 @@ def compare(
         sys.stderr.write(f"banditto: interrupted; {what}, and the same command {how}\n")
         return EXIT_INTERRUPTED
     return EXIT_OK
-
-
-def _write_report(
-    folder: Path,
-    comparison: Comparison,
-    study: StudyFile,
-    content: ComparisonDocument,
-    progress: CompareProgress | None,
-) -> bool:
-    """Write results first, then what takes longer; the answer is False if Ctrl-C came between them."""
-    from banditto.report.comparison_report import drawn_files, raw_files
-
-    raw = raw_files(comparison, study, content)
-    write_together(folder, raw)
-    try:
-        drawn = drawn_files(comparison, study, content, progress)
-        write_together(folder, drawn)
-    except KeyboardInterrupt:
-        remove_stale(folder, [name for name in NAMES if name not in raw])
-        return False
-    remove_stale(folder, [name for name in NAMES if name not in raw | drawn])
-    return True

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from banditto.cli import parameters
-from banditto.cli.output import EXIT_CHECK, EXIT_OK, place_to_write, print_json, spinner, write_file
+from banditto.cli.output import EXIT_CHECK, EXIT_OK, place_to_write, print_json, print_text, spinner, write_file
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, real
 from banditto.core.provenance import provenance
 from banditto.core.text import text_table
-from banditto.problems.spec import ProblemSpec, typed
 
 if TYPE_CHECKING:
     from banditto.cli.documents import DesignDocument, PulledContent
@@ -26,15 +24,13 @@ SCHEMA_VERSION: Final = 1
 MOST_ROWS = 40
 Arms = Annotated[
     str | None,
-    typer.Argument(metavar="ARMS", help="A CSV file: one arm a line, its features in columns."),
+    typer.Argument(metavar="ARMS", help="A CSV file with one arm a line, its features in columns; or --action-set."),
     parameters.StandsFor("actions"),
 ]
-Accuracy = Annotated[
-    str, typer.Option("--accuracy", metavar="X", help="How far above its optimum, relatively, g may be.")
-]
-Pulls = Annotated[str | None, typer.Option("--pulls", metavar="N", help="Also plan at least this many pulls.")]
-Plot = Annotated[
-    str | None, typer.Option("--plot", metavar="FILE", help="Draw a design of two features (.png or .svg).")
+Accuracy = Annotated[str, typer.Option("--accuracy", metavar="X", help="By which share g may be above its optimum.")]
+Pulls = Annotated[
+    str | None,
+    typer.Option("--pulls", metavar="N", help="Also say how often to pull each arm, in at least this many pulls."),
 ]
 
 
@@ -45,25 +41,27 @@ def design(
     action_set: parameters.ActionSetOption = None,
     dimension: parameters.Dimension = None,
     pulls: Pulls = None,
-    plot: Plot = None,
+    figure: parameters.Figure = None,
     overwrite: parameters.Overwrite = False,
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
 ) -> int:
-    """Find a G-optimal design: weights on few arms that make every arm's value equally easy to learn.
+    """Find a G-optimal design: which few arms to pull, and how often, to learn about all arms equally well.
 
-    The same plan, to the last pull, on every machine. Exit code 3 when the accuracy could not be certified.
+    Every machine finds the same design. Exit code 3 when the accuracy could not be certified. --figure draws designs of
+    two features.
     """
-    picture = None if plot is None else _picture(plot, overwrite)
+    picture = None if figure is None else _picture(figure, overwrite)
     from banditto.geometry.design import g_optimal_design
     from banditto.geometry.design.design_result import MOST_PULLS, checked_accuracy
+    from banditto.problems.spec import ProblemSpec, typed
 
     wanted = checked_accuracy(real(accuracy, "accuracy"))
     count = None if pulls is None else integer(typed("pulls", pulls), "pulls", 1, MOST_PULLS)
     spec = ProblemSpec(actions=arms, normalise=normalise or None, action_set=action_set, dimension=dimension)
     actions = spec.read_actions()
     if picture is not None and actions.dimension != 2:
-        raise InvalidArgument("plot", f"{actions.dimension} features", "a design of actions with two features")
+        raise InvalidArgument("figure", f"{actions.dimension} features", "a design of actions with two features")
     with spinner("design", quiet) as tell:
         progress = None if tell is None else lambda ratio: tell(f"g/d is {ratio:.8g}, wanted {1 + wanted:.8g}")
         found = g_optimal_design(actions, accuracy=wanted, progress=progress)
@@ -77,14 +75,14 @@ def design(
         content: DesignDocument = {"schema_version": SCHEMA_VERSION, **found.to_dict(), **pulled, **provenance()}
         print_json(content)
     else:
-        sys.stdout.write(_table(found, None if allocation is None else allocation.pulls))
+        print_text(_table(found, None if allocation is None else allocation.pulls))
     return EXIT_OK if found.target_met else EXIT_CHECK
 
 
 def _picture(text: str, overwrite: bool) -> Path:
     if Path(text).suffix not in (".png", ".svg"):
-        raise InvalidArgument("plot", repr(text), "a file that ends in .png or .svg")
-    return place_to_write(text, overwrite, "plot")
+        raise InvalidArgument("figure", repr(text), "a file that ends in .png or .svg")
+    return place_to_write(text, overwrite, "figure")
 
 
 def _draw(path: Path, found: Design, actions: FiniteActions | ConvexSet) -> None:
@@ -94,7 +92,7 @@ def _draw(path: Path, found: Design, actions: FiniteActions | ConvexSet) -> None
 
     with drawn_in(PLAIN):
         figure = design_figure(found, actions.to_array() if isinstance(actions, FiniteActions) else actions)
-        write_file(path, as_svg(figure) if path.suffix == ".svg" else as_png(figure), "plot")
+        write_file(path, as_svg(figure) if path.suffix == ".svg" else as_png(figure), "figure")
 
 
 def _table(found: Design, pulls: tuple[int, ...] | None) -> str:
@@ -109,4 +107,4 @@ def _table(found: Design, pulls: tuple[int, ...] | None) -> str:
     rows = found.rows(pulls)
     more = f"\n... and {len(rows) - MOST_ROWS} more (--json has them all)" if len(rows) > MOST_ROWS else ""
     core = text_table(found.header(pulls), rows[:MOST_ROWS], "r" * (len(rows[0]) - 1) + "l")
-    return "\n".join(f"{name:<12}{value}" for name, value in facts) + "\n\n" + core + more + "\n"
+    return text_table(("design", ""), facts) + "\n\n" + core + more

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from banditto.cli import parameters
+from banditto.cli import parameters, stores
 from banditto.cli.output import EXIT_OK, collected_warnings, print_steps, print_warnings
 from banditto.core.errors import InvalidArgument
-from banditto.problems.spec import numbers, typed
 
 if TYPE_CHECKING:
     from banditto.cli.documents import RegisteredContent
@@ -21,33 +20,42 @@ SCHEMA_VERSION: Final = 2
 ProtocolFile = Annotated[
     str, typer.Argument(metavar="PROTOCOL", help="A protocol file (.toml), as `banditto plan --save` writes it.")
 ]
-NameOption = Annotated[str | None, typer.Option("--name", metavar="NAME", help="What to call the experiment.")]
-ArmNames = Annotated[str | None, typer.Option("--arm-names", metavar="A,B,...", help="Names of the arms, in order.")]
+NameOption = Annotated[str, typer.Option("--name", metavar="NAME", help="A name for the experiment.")]
+ArmNames = Annotated[
+    str | None,
+    typer.Option("--arm-names", metavar="A,B,...", help="The names of the arms, in order (default: their numbers)."),
+]
 Rewards = Annotated[
     str | None,
     typer.Option(
-        "--rewards", metavar="LOW,HIGH", help="What a reward may be, or any (default: 0,1, or what the policy is for)."
+        "--rewards",
+        metavar="LOW,HIGH",
+        help="The smallest and the largest reward, or `any` (default: what the policy expects).",
     ),
 ]
 
 FallbackOption = Annotated[
     str | None,
-    typer.Option("--fallback", metavar="NAME", help="The arm for units that come when no ticket is free."),
+    typer.Option("--fallback", metavar="NAME", help="The arm to show when no ticket is free."),
 ]
 Deadline = Annotated[
     str | None,
-    typer.Option("--deadline", metavar="AGE", help="Give a ticket up that waits longer for its reward: 45m, 12h, 7d."),
+    typer.Option(
+        "--deadline", metavar="AGE", help="Give up a ticket that has waited this long for its reward: 45m, 12h, 7d."
+    ),
 ]
 OwnSeed = Annotated[
     str | None,
-    typer.Option("--seed", metavar="N", help="Of a protocol without one (default: a random one, which is printed)."),
+    typer.Option(
+        "--seed", metavar="N", help="The seed of a protocol without one (default: a random one, which is printed)."
+    ),
 ]
 
 
 def init(
     protocol: ProtocolFile,
+    name: NameOption,
     store: parameters.StoreOption = None,
-    name: NameOption = None,
     arm_names: ArmNames = None,
     rewards: Rewards = None,
     fallback: FallbackOption = None,
@@ -55,11 +63,9 @@ def init(
     seed: OwnSeed = None,
     as_json: parameters.Json = False,
 ) -> int:
-    """Register an experiment: from now on its protocol cannot change. Prints the digest to publish."""
+    """Register an experiment. From now on its protocol cannot change; publish the digest that is printed."""
     read, note = _with_seed(protocol, seed)
-    url = parameters.store_url(store)
-    if name is None:
-        raise InvalidArgument("name", "nothing", "what to call the experiment")
+    url = stores.store_url(store)
     from banditto.live.experiment import Experiment
     from banditto.live.registration import registered
     from banditto.measure.random_play import decides_late, late_warning
@@ -98,6 +104,7 @@ def init(
 def _with_seed(path: str, seed: str | None) -> tuple[Protocol, str]:
     """Read a protocol; one without a seed gets the one that was given, or a random one and a note of it."""
     from banditto.core.protocol import Protocol, protocol_content
+    from banditto.problems.spec import typed
 
     content = protocol_content(path)
     if "seed" in content:
@@ -115,6 +122,8 @@ def _range(text: str | None) -> tuple[float, float] | None:
         return None
     if text == "any":
         return -math.inf, math.inf
+    from banditto.problems.spec import numbers
+
     ends = numbers(text, "rewards")
     if len(ends) != 2:
         raise InvalidArgument("rewards", text, "two numbers such as 0,1, or any")

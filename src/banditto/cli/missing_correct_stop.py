@@ -7,48 +7,50 @@ from typing import Annotated
 
 import typer
 
-from banditto.cli import parameters
+from banditto.cli import parameters, stores
 from banditto.cli.output import EXIT_OK, print_steps
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import real
 
 By = Annotated[
     str | None,
-    typer.Option("--by", metavar="WHO", help="Who says so, for the log (default: your login name)."),
+    typer.Option("--by", metavar="WHO", help="Who says so; it stands in the log (default: your login name)."),
 ]
 Tickets = Annotated[
     list[str] | None,
-    typer.Argument(metavar="TICKET", help="Their ids, as `ask` gave them."),
+    typer.Argument(metavar="TICKET", help="The ids of tickets, as `ask` gave them; or --older-than."),
     parameters.StandsFor("ticket"),
 ]
 OlderThan = Annotated[
     str | None,
-    typer.Option("--older-than", metavar="AGE", help="All that have waited so long: 90 (seconds), 45m, 12h or 7d."),
+    typer.Option(
+        "--older-than", metavar="AGE", help="All tickets that have waited this long: 90 (seconds), 45m, 12h or 7d."
+    ),
 ]
 
 
 def missing(
     name: parameters.Name,
+    reason: parameters.Reason,
     tickets: Tickets = None,
     older_than: OlderThan = None,
-    reason: parameters.Reason = None,
     by: By = None,
     store: parameters.StoreOption = None,
     as_json: parameters.Json = False,
 ) -> int:
-    """Say that rewards will not come, of these tickets or of all old ones: their slots are handed out again."""
+    """Give up rewards that will not come: of some tickets, or of all old ones. Their arms are handed out again."""
     if bool(tickets) == (older_than is not None):
         given = "both" if tickets else "nothing"
         raise InvalidArgument("ticket", given, "tickets, or --older-than AGE")
-    why, who = parameters.reason_of(reason), _login_name() if by is None else by
+    why, who = reason, _login_name() if by is None else by
     if older_than is not None:
         age = parameters.seconds_of(older_than, "older_than")
-        with parameters.opened(store, name) as experiment:
+        with stores.opened(store, name) as experiment:
             given_up = experiment.missing_older(age, why, by=who)
         print_steps({"recorded": given_up, "repeated": 0}, f"{given_up:,} recorded", as_json)
         return EXIT_OK
     listed = tickets or []
-    with parameters.opened(store, name) as experiment:
+    with stores.opened(store, name) as experiment:
         answers = experiment.missing_many(listed, why, by=who)
     if len(listed) == 1:
         print_steps({"ticket": listed[0], "answer": answers[0]}, answers[0], as_json)
@@ -71,26 +73,26 @@ def _login_name() -> str:
 def correct(
     name: parameters.Name,
     ticket: parameters.TicketArgument,
-    reward: Annotated[str, typer.Argument(metavar="REWARD", help="What it should have been.")],
-    reason: parameters.Reason = None,
+    reward: Annotated[str, typer.Argument(metavar="REWARD", help="The right reward.")],
+    reason: parameters.Reason,
     store: parameters.StoreOption = None,
     as_json: parameters.Json = False,
 ) -> int:
-    """Replace a reward that was wrong, until its batch is decided."""
-    with parameters.opened(store, name) as experiment:
-        answer = experiment.correct(ticket, real(reward, "reward", "a number"), parameters.reason_of(reason))
+    """Replace a wrong reward. This works until the batch of the ticket is decided."""
+    with stores.opened(store, name) as experiment:
+        answer = experiment.correct(ticket, real(reward, "reward", "a number"), reason)
     print_steps({"ticket": ticket, "answer": answer}, answer, as_json)
     return EXIT_OK
 
 
 def stop(
     name: parameters.Name,
-    reason: parameters.Reason = None,
+    reason: parameters.Reason,
     store: parameters.StoreOption = None,
     as_json: parameters.Json = False,
 ) -> int:
-    """End an experiment before its horizon."""
-    with parameters.opened(store, name) as experiment:
-        answer = experiment.stop(parameters.reason_of(reason))
+    """End an experiment before its horizon. No tickets are handed out after that."""
+    with stores.opened(store, name) as experiment:
+        answer = experiment.stop(reason)
     print_steps({"answer": answer}, answer, as_json)
     return EXIT_OK

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import logging
-import secrets
-import shutil
+import os
 import sys
-import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final, TextIO
 
-from banditto.cli.own_files import check_folder, check_place
+from banditto.cli.exit_codes import EXIT_CHECK as EXIT_CHECK
+from banditto.cli.exit_codes import EXIT_INTERRUPTED as EXIT_INTERRUPTED
+from banditto.cli.exit_codes import EXIT_OK as EXIT_OK
 from banditto.core.errors import InvalidArgument, ShortHorizonWarning
-from banditto.core.provenance import provenance
-from banditto.engine.blocks import Progress
+from banditto.core.output_files import output_directory as output_directory
+from banditto.core.output_files import remove_stale as remove_stale
+from banditto.core.output_files import write_together as write_together
+from banditto.core.own_files import check_place
+from banditto.core.text import filled
 
-EXIT_OK, EXIT_BUG, EXIT_USAGE, EXIT_CHECK, EXIT_CONFLICT, EXIT_INTERRUPTED, EXIT_PIPE = 0, 1, 2, 3, 4, 130, 141
 if TYPE_CHECKING:
     from banditto.cli.documents import LiveContent
+    from banditto.engine.progress import Progress
 
 LIVE_SCHEMA_VERSION: Final = 1
 
@@ -32,12 +34,27 @@ def print_json(content: Mapping[str, object]) -> None:
     sys.stdout.write(json.dumps(content, indent=2, allow_nan=False) + "\n")
 
 
+def columns_of(stream: TextIO) -> int | None:
+    """Return how wide a terminal is, by COLUMNS if that is set; None for a pipe or a file, which get whole rows."""
+    if not stream.isatty():
+        return None
+    given = os.environ.get("COLUMNS", "")
+    return int(given) if given.isdecimal() and int(given) else os.get_terminal_size(stream.fileno()).columns or 80
+
+
+def print_text(text: str) -> None:
+    """Print tables and sentences on stdout, in lines that fit the terminal."""
+    sys.stdout.write(filled(text.rstrip("\n")) + "\n")
+
+
 def print_steps(content: LiveContent, lines: str, as_json: bool, version: int = LIVE_SCHEMA_VERSION) -> None:
     """Print what a live experiment answered: one object, or lines for people."""
     if as_json:
+        from banditto.core.provenance import provenance
+
         print_json({"schema_version": version, **content, **provenance()})
     else:
-        sys.stdout.write(lines.rstrip("\n") + "\n")
+        print_text(lines)
 
 
 @contextmanager
@@ -82,7 +99,7 @@ def progress_bars(quiet: bool, unit: str = "pairs") -> Iterator[Callable[[str, i
                 tasks[label] = bars.add_task(escape(label[:32]), total=None, completed=done, rate="")
             speed = bars.tasks[tasks[label]].speed
             few = label.startswith("drawing") or label == "claims"  # which are not counted in pairs
-            rate = "" if speed is None or few else f"{speed:,.0f} {unit}/s"
+            rate = "" if speed is None or few else f"{speed:{',.0f' if speed >= 10.0 else '.2g'}} {unit}/s"
             bars.update(tasks[label], completed=done, total=total, rate=rate)
 
         yield show
@@ -95,69 +112,6 @@ def progress_bar(label: str, quiet: bool, unit: str = "pairs") -> Iterator[Progr
         yield None if show is None else lambda done, total: show(label, done, total)
 
 
-@contextmanager
-def output_directory(path: Path | None, names: Sequence[str], overwrite: bool = False) -> Iterator[Path | None]:
-    """Make the directory before a long job, so that a bad path costs nothing; unmake it if the job fails."""
-    if path is None:
-        yield None
-        return
-    made: list[Path] = []
-    try:
-        made = [folder for folder in (path, *path.parents) if not folder.exists()]
-        path.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path):
-            pass
-        for name in names:
-            folder = (path / name).parent
-            if (path / name).is_dir():
-                raise IsADirectoryError(errno.EISDIR, f"{name} is a directory")
-            if folder.exists() and not folder.is_dir():
-                raise NotADirectoryError(errno.ENOTDIR, f"{folder.name} is a file")
-    except OSError as error:
-        _remove_empty(made)
-        raise InvalidArgument("out", str(path), f"a directory that can be written ({error.strerror})") from None
-    check_folder(path, names, overwrite)
-    try:
-        yield path
-    except BaseException:
-        _remove_empty(made)
-        raise
-
-
-def _remove_empty(folders: list[Path]) -> None:
-    for folder in folders:  # innermost first
-        if not folder.is_dir() or any(folder.iterdir()):
-            return
-        folder.rmdir()
-
-
-def write_together(folder: Path, contents: Mapping[str, str | bytes | IO[bytes]]) -> None:
-    """Write all files whole, or none: beside their places first, then moved into them."""
-    written: dict[Path, Path] = {}
-    made: list[Path] = []
-    try:
-        for name, content in contents.items():
-            path = folder / name
-            if not path.parent.exists():
-                path.parent.mkdir()
-                made.append(path.parent)
-            temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(8)}")
-            with temporary.open("xb") as file:  # which follows the umask
-                written[temporary] = path
-                if isinstance(content, str | bytes):
-                    file.write(content.encode(errors="backslashreplace") if isinstance(content, str) else content)
-                else:
-                    shutil.copyfileobj(content, file)
-            if path.exists():
-                temporary.chmod(path.stat().st_mode & 0o777)
-        for temporary_path, path in written.items():
-            temporary_path.replace(path)
-    finally:
-        for temporary_path in written:
-            temporary_path.unlink(missing_ok=True)
-        _remove_empty(made)
-
-
 def place_to_save(text: str | None, overwrite: bool = False) -> Path | None:
     """Check the file of `--save` before the work: a TOML file in a folder that exists."""
     if text is None:
@@ -167,8 +121,8 @@ def place_to_save(text: str | None, overwrite: bool = False) -> Path | None:
     return check_place(Path(text), "save", overwrite)
 
 
-def place_to_write(text: str, overwrite: bool = False, argument: str = "out") -> Path:
-    """Check the file of `--out` before the work. It is replaced whole, which must not happen to a device or a store."""
+def place_to_write(text: str, overwrite: bool = False, argument: str = "save") -> Path:
+    """Check the file that an option names before the work: it is replaced whole, and must be no device and no store."""
     return check_place(Path(text), argument, overwrite)
 
 
@@ -180,12 +134,6 @@ def write_file(path: Path | None, content: str | bytes | IO[bytes], argument: st
         write_together(path.parent, {path.name: content})
     except OSError as error:
         raise InvalidArgument(argument, str(path), f"a file that can be written ({error.strerror})") from None
-
-
-def remove_stale(folder: Path, names: Sequence[str]) -> None:
-    """Remove files of an earlier report that this one does not have."""
-    for name in names:
-        (folder / name).unlink(missing_ok=True)
 
 
 @contextmanager

@@ -5,20 +5,18 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator
-from concurrent.futures import Executor
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from banditto.core.errors import InvalidArgument, MissingExtra
+from banditto.cli.completions import ACTION_SETS, among, complete_environment, complete_policy
+from banditto.core.errors import InvalidArgument
 from banditto.core.exact import real
-from banditto.problems.spec import typed
 
 if TYPE_CHECKING:
-    from banditto.live.experiment import Experiment
+    from concurrent.futures import Executor
 
 
 class StandsFor:
@@ -33,134 +31,296 @@ class StandsFor:
         self.where_given = where_given
 
 
+_ARMS, _POLICY, _RUN, _OUTPUT = "Arms and rewards", "Policy", "Simulation", "Output"  # sections of a help page
+
 PolicyArgument = Annotated[
     str,
-    typer.Argument(metavar="POLICY", help="A name such as random-threshold:paper, or a protocol file (.toml)."),
+    typer.Argument(
+        metavar="POLICY",
+        help="A policy such as one-cut or random-threshold:paper, or a protocol file (.toml).",
+        autocompletion=complete_policy,
+    ),
     StandsFor("protocol"),
 ]
-Means = Annotated[str | None, typer.Option("--means", metavar="X,X,...", help="Expected reward of each arm.")]
+Means = Annotated[
+    str | None,
+    typer.Option(
+        "--means", metavar="X,X,...", help="The mean reward of each arm, such as 0.6,0.5.", rich_help_panel=_ARMS
+    ),
+]
 EnvironmentOption = Annotated[
     str | None,
     typer.Option(
         "--environment",
         metavar="KIND",
-        help="bernoulli (default), gaussian:SIGMA, beta:CONCENTRATION, discrete:FILE (which has its own means).",
+        help="How rewards are drawn: bernoulli (default), gaussian:SIGMA, beta:CONCENTRATION, or discrete:FILE, which "
+        "brings its own means.",
+        autocompletion=complete_environment,
+        rich_help_panel=_ARMS,
     ),
 ]
 ArmCount = Annotated[
     str | None,
-    typer.Option("--arms", metavar="K", help="How many arms; with --dimension, actions that are spread out."),
+    typer.Option(
+        "--arms",
+        metavar="K",
+        help="The number of arms. With --dimension: that many actions, spread out.",
+        rich_help_panel=_ARMS,
+    ),
 ]
 KindOption = Annotated[
     str | None,
-    typer.Option("--environment", metavar="KIND", help="Rewards that the policy is for: bernoulli or gaussian:SIGMA."),
+    typer.Option(
+        "--environment",
+        metavar="KIND",
+        help="The rewards that the policy expects: bernoulli (default) or gaussian:SIGMA.",
+        autocompletion=among("bernoulli", "gaussian:"),
+        rich_help_panel=_ARMS,
+    ),
 ]
 KindDimension = Annotated[
     str | None,
-    typer.Option("--dimension", metavar="D", help="Features of --arms actions or of the set; alone: the unit ball."),
+    typer.Option(
+        "--dimension",
+        metavar="D",
+        help="The number of features of the --arms actions or of the --action-set. Alone: the unit ball.",
+        rich_help_panel=_ARMS,
+    ),
 ]
 Theta = Annotated[
     str | None,
-    typer.Option("--theta", metavar="X,X,...", help="Of a linear problem: mean <theta, a>, or 1/2 + <theta, a>/2."),
+    typer.Option(
+        "--theta",
+        metavar="X,X,...",
+        help="The parameter of a linear problem: action a has the mean <theta, a>, or 1/2 + <theta, a>/2 with 0/1 "
+        "rewards.",
+        rich_help_panel=_ARMS,
+    ),
     StandsFor("means", where_given=True),
 ]
 Actions = Annotated[
     str | None,
-    typer.Option("--actions", metavar="FILE", help="Its actions: a CSV file, one action a line (a header is fine)."),
+    typer.Option(
+        "--actions",
+        metavar="FILE",
+        help="The actions of a linear problem: a CSV file with one action a line (a header is fine).",
+        rich_help_panel=_ARMS,
+    ),
 ]
 ActionSetOption = Annotated[
     str | None,
-    typer.Option("--action-set", metavar="SET", help="Instead of a file of arms: ball, box, simplex or FILE.json."),
+    typer.Option(
+        "--action-set",
+        metavar="SET",
+        help="Infinitely many actions instead of a file: ball, box, simplex or FILE.json.",
+        autocompletion=among(*ACTION_SETS),
+        rich_help_panel=_ARMS,
+    ),
 ]
-Dimension = Annotated[str | None, typer.Option("--dimension", metavar="D", help="Features of ball, box or simplex.")]
-Normalise = Annotated[bool, typer.Option("--normalise", help="Divide all arms by the length of the longest.")]
+Dimension = Annotated[
+    str | None,
+    typer.Option(
+        "--dimension", metavar="D", help="The number of features of a ball, box or simplex.", rich_help_panel=_ARMS
+    ),
+]
+Normalise = Annotated[
+    bool, typer.Option("--normalise", help="Divide all actions by the length of the longest.", rich_help_panel=_ARMS)
+]
 Gap = Annotated[
     str | None,
     typer.Option(
         "--gap",
         metavar="X",
-        help="The smallest lead that matters to early-cut and one-cut, or that others are tuned for or promised.",
+        help="The smallest lead that matters. one-cut and early-cut need it; explore-then-commit trusts it.",
+        rich_help_panel=_POLICY,
     ),
 ]
 Power = Annotated[
     str | None,
     typer.Option(
-        "--power", metavar="X", help="How likely an arm that leads by --gap is found by early-cut or one-cut (0.95)."
+        "--power",
+        metavar="X",
+        help="How likely one-cut or early-cut finds an arm that leads by --gap (default: 0.95).",
+        rich_help_panel=_POLICY,
     ),
 ]
 Control = Annotated[
     str | None,
     typer.Option(
-        "--control", metavar="ARM", help="The arm, from 0, that early-cut or one-cut keeps unless another leads."
+        "--control",
+        metavar="ARM",
+        help="The arm, counted from 0, that one-cut or early-cut keeps unless another one leads.",
+        rich_help_panel=_POLICY,
     ),
 ]
 RateAtMost = Annotated[
     str | None,
-    typer.Option("--rate-at-most", metavar="X", help="A promise: rewards in [0, 1], and no arm's mean above this."),
+    typer.Option(
+        "--rate-at-most",
+        metavar="X",
+        help="Your promise that no arm's mean is above this, with rewards in [0, 1]. It makes experiments shorter.",
+        rich_help_panel=_POLICY,
+    ),
 ]
-Horizon = Annotated[str | None, typer.Option("--horizon", metavar="N", help="Pulls per execution: 1e8 or 100_000_000.")]
+Horizon = Annotated[
+    str | None,
+    typer.Option(
+        "--horizon", metavar="N", help="The number of pulls, such as 1e8 or 100_000_000.", rich_help_panel=_POLICY
+    ),
+]
 Rho = Annotated[
-    str | None, typer.Option("--rho", metavar="X", help="Largest allowed probability that two executions differ.")
+    str | None,
+    typer.Option(
+        "--rho",
+        metavar="X",
+        help="The largest probability with which two executions may differ.",
+        rich_help_panel=_POLICY,
+    ),
 ]
-Pairs = Annotated[str | None, typer.Option("--pairs", metavar="N", help="Pairs of executions to play (default: 1000).")]
+Pairs = Annotated[
+    str | None,
+    typer.Option(
+        "--pairs", metavar="N", help="How many pairs of executions to play (default: 1000).", rich_help_panel=_RUN
+    ),
+]
 Seed = Annotated[
     str | None,
-    typer.Option("--seed", metavar="N", help="Seed of the shared coins (default: 0)."),
+    typer.Option("--seed", metavar="N", help="The seed of the shared coins (default: 0).", rich_help_panel=_RUN),
 ]
 SavedSeed = Annotated[
     str | None,
-    typer.Option("--seed", metavar="N", help="Seed of the shared coins (default: 0, or a random one if it is saved)."),
+    typer.Option(
+        "--seed",
+        metavar="N",
+        help="The seed of the shared coins (default: 0; a random one if a protocol is written).",
+        rich_help_panel=_RUN,
+    ),
 ]
 NoiseSeed = Annotated[
     str | None,
-    typer.Option("--noise-seed", metavar="N", help="Seed of the rewards (default: derived from --seed)."),
+    typer.Option(
+        "--noise-seed",
+        metavar="N",
+        help="The seed of the rewards (default: derived from --seed).",
+        rich_help_panel=_RUN,
+    ),
 ]
 Confidence = Annotated[
-    str | None, typer.Option("--confidence", metavar="X", help="Level of the exact interval (default: 0.95).")
+    str | None,
+    typer.Option(
+        "--confidence", metavar="X", help="The level of the exact interval (default: 0.95).", rich_help_panel=_RUN
+    ),
 ]
 Jobs = Annotated[
-    str | None, typer.Option("--jobs", metavar="N", help="Worker processes (default: 1). \\[env var: BANDITTO_JOBS]")
+    str | None,
+    typer.Option(
+        "--jobs",
+        metavar="N",
+        help="How many processes work at once (default: 1).  [env var: BANDITTO_JOBS]",
+        rich_help_panel=_RUN,
+    ),
 ]
 Cluster = Annotated[
     str | None,
-    typer.Option("--cluster", metavar="ADDRESS", help="Instead: a Dask scheduler's, such as tcp://scheduler:8786."),
+    typer.Option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Work on a Dask cluster instead: its scheduler, such as tcp://scheduler:8786.",
+        rich_help_panel=_RUN,
+    ),
     StandsFor("address"),
 ]
 Out = Annotated[
     str | None,
-    typer.Option("--out", metavar="DIR", help="Keep finished pairs, certificate.json and protocol.toml there."),
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="Write certificate.json and protocol.toml to this folder, and keep finished pairs there.",
+        rich_help_panel=_OUTPUT,
+    ),
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that banditto did not make, too.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", envvar="BANDITTO_QUIET", help="No progress, no warnings.")]
+Save = Annotated[
+    str | None,
+    typer.Option("--save", metavar="FILE", help="Write the protocol to this file (.toml).", rich_help_panel=_OUTPUT),
+]
+Figure = Annotated[
+    str | None,
+    typer.Option(
+        "--figure", metavar="FILE", help="Draw a figure to this file (.svg or .png).", rich_help_panel=_OUTPUT
+    ),
+]
+Overwrite = Annotated[
+    bool,
+    typer.Option("--overwrite", help="Replace files even if banditto did not make them.", rich_help_panel=_OUTPUT),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.", rich_help_panel=_OUTPUT)]
+Quiet = Annotated[
+    bool,
+    typer.Option(
+        "--quiet", "-q", envvar="BANDITTO_QUIET", help="Show no progress and no warnings.", rich_help_panel=_OUTPUT
+    ),
+]
 _IN_THE_LOG = StandsFor("arms", "means", "rewards", where_given=True)  # what is wrong with them is in the file
 Log = Annotated[
     str | None,
-    typer.Option("--log", metavar="FILE", help="Instead of means: logged rewards (CSV, Parquet), resampled by row."),
+    typer.Option(
+        "--log",
+        metavar="FILE",
+        help="Draw rewards from the rows of this log (CSV or Parquet), with replacement, instead of from --means.",
+        rich_help_panel=_ARMS,
+    ),
     _IN_THE_LOG,
 ]
 RowLog = Annotated[
-    str | None,
-    typer.Option("--log", metavar="FILE", help="Logged rewards (CSV, Parquet), read row by row."),
+    str,
+    typer.Option("--log", metavar="FILE", help="A log of arms and rewards (CSV or Parquet).", rich_help_panel=_ARMS),
     _IN_THE_LOG,
 ]
 ArmColumn = Annotated[
-    str | None, typer.Option("--arm-column", metavar="NAME", help="The log's column of arms (default: arm).")
+    str | None,
+    typer.Option(
+        "--arm-column", metavar="NAME", help="The log's column of arms (default: arm).", rich_help_panel=_ARMS
+    ),
 ]
 RewardColumn = Annotated[
-    str | None, typer.Option("--reward-column", metavar="NAME", help="The log's column of rewards (default: reward).")
+    str | None,
+    typer.Option(
+        "--reward-column", metavar="NAME", help="The log's column of rewards (default: reward).", rich_help_panel=_ARMS
+    ),
 ]
 RewardRange = Annotated[
     str | None,
-    typer.Option("--reward-range", metavar="LO,HI", help="Rescaled from this to [0, 1] (default: 0,1)."),
+    typer.Option(
+        "--reward-range",
+        metavar="LO,HI",
+        help="The smallest and the largest reward in the log; they become 0 and 1 (default: 0,1).",
+        rich_help_panel=_ARMS,
+    ),
 ]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The experiment.")]
-TicketArgument = Annotated[str, typer.Argument(metavar="TICKET", help="Its id, as `ask` gave it.")]
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="EXPERIMENT|LOG", help="An experiment's name, with --store; URL#NAME; or an exported log (.json)."
+    ),
+    StandsFor("name", "source", "run"),
+]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of the experiment.")]
+TicketArgument = Annotated[str, typer.Argument(metavar="TICKET", help="The ticket's id, as `ask` gave it.")]
 StoreOption = Annotated[
     str | None,
-    typer.Option("--store", metavar="URL", help="sqlite:///FILE or postgresql://... \\[env var: BANDITTO_STORE]"),
+    typer.Option(
+        "--store",
+        metavar="URL",
+        help="The database: sqlite:///FILE or postgresql://...  [required; env var: BANDITTO_STORE]",
+    ),
 ]
-Reason = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; it stands in the log.")]
+OptionalStore = Annotated[
+    str | None,
+    typer.Option(
+        "--store", metavar="URL", help="The database: sqlite:///FILE or postgresql://...  [env var: BANDITTO_STORE]"
+    ),
+]
+Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Some words that will stand in the log.")]
 
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}  # seconds
@@ -203,6 +363,8 @@ class WorkerOptions(NamedTuple):
             return cls(1, None)
         if cluster is not None:
             return cls._of_cluster(jobs, cluster)
+        from banditto.problems.spec import typed
+
         return cls(typed("jobs", jobs if jobs is not None else os.environ.get("BANDITTO_JOBS") or "1"), None)
 
     @classmethod
@@ -225,42 +387,6 @@ class WorkerOptions(NamedTuple):
             yield executor
 
 
-def store_url(given: str | None) -> str:
-    """Find the store of a live experiment: what `--store` says, or BANDITTO_STORE."""
-    url = os.environ.get("BANDITTO_STORE") if given is None else given
-    if not url:
-        raise InvalidArgument("store", "nothing" if given is None else repr(given), "a URL such as sqlite:///trial.db")
-    check_extra()
-    return url
-
-
-def check_store(url: str) -> None:
-    """Refuse what is no store's address, or a file that is not there; nothing is opened or made."""
-    check_extra()
-    from banditto.live.store import Store, shown_url
-
-    store = Store(url)
-    store.close()
-    if not store.exists():
-        raise InvalidArgument("store", shown_url(url), "a file that exists")
-
-
-def check_extra() -> None:
-    """Refuse to go on without what live experiments need, and say how to install it."""
-    if find_spec("sqlalchemy") is None:
-        raise MissingExtra("a live experiment", "SQLAlchemy", "live")
-
-
-@contextmanager
-def opened(store: str | None, name: str) -> Iterator[Experiment]:
-    """Open an experiment that is there, and close it."""
-    url = store_url(store)
-    from banditto.live.experiment import Experiment
-
-    with Experiment.open(url, name) as experiment:
-        yield experiment
-
-
 def seconds_of(text: str, argument: str) -> float:
     """Read an age as it is typed, such as 90, 45m, 12h or 7d; seconds come back."""
     number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "s")
@@ -269,10 +395,3 @@ def seconds_of(text: str, argument: str) -> float:
     except InvalidArgument:
         allowed = "a number of seconds, or one with s, m, h, d or w after it, such as 7d"
         raise InvalidArgument(argument, text, allowed) from None
-
-
-def reason_of(text: str | None) -> str:
-    """Check that a reason was given, and hand it back."""
-    if text is None:
-        raise InvalidArgument("reason", "nothing", "some words that will stand in the log")
-    return text

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from banditto.cli import parameters
+from banditto.cli.completions import LEVELS, among, complete_policy
 from banditto.cli.output import (
     EXIT_OK,
     output_directory,
     place_to_save,
     print_json,
+    print_text,
     print_warnings,
     progress_bars,
     spinner,
@@ -24,7 +25,6 @@ from banditto.cli.output import (
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import real
 from banditto.core.provenance import provenance
-from banditto.problems.spec import ProblemSpec, typed
 
 if TYPE_CHECKING:
     from banditto.cli.documents import PlanDocument
@@ -40,23 +40,50 @@ FILES = (
 PlanPolicy = Annotated[
     str | None,
     typer.Argument(
-        metavar="POLICY", help="A name such as random-threshold:paper (default: one-cut; early-cut with --same winner)."
+        metavar="POLICY",
+        help="A policy such as random-threshold:paper (default: one-cut; early-cut with --same winner).",
+        autocompletion=complete_policy,
     ),
 ]
 PolicyFlag = Annotated[str | None, typer.Option("--policy", metavar="NAME", hidden=True, help="The same as POLICY.")]
 PlanGap = Annotated[
-    str | None, typer.Option("--gap", metavar="X", help="By how much the best arm leads; leave it out to solve for it.")
+    str | None,
+    typer.Option(
+        "--gap",
+        rich_help_panel="Experiment",
+        metavar="X",
+        help="By how much the best arm leads. Leave out what you want to know: gap, rho or horizon.",
+    ),
 ]
 PlanRho = Annotated[
-    str | None, typer.Option("--rho", metavar="X", help="Allowed probability that two runs differ; may be left out.")
+    str | None,
+    typer.Option(
+        "--rho",
+        rich_help_panel="Experiment",
+        metavar="X",
+        help="The largest probability with which two runs may differ.",
+    ),
 ]
-PlanHorizon = Annotated[str | None, typer.Option("--horizon", metavar="N", help="Pulls in all; may be left out.")]
+PlanHorizon = Annotated[
+    str | None, typer.Option("--horizon", rich_help_panel="Experiment", metavar="N", help="The number of pulls.")
+]
 RegretOption = Annotated[
-    str | None, typer.Option("--regret", metavar="X", help="Expected regret that is allowed; then leave out two.")
+    str | None,
+    typer.Option(
+        "--regret",
+        rich_help_panel="Experiment",
+        metavar="X",
+        help="The expected regret that you allow; leave out two of the above.",
+    ),
 ]
 Power = Annotated[
     str | None,
-    typer.Option("--power", metavar="X", help="How likely arms a gap worse must be dropped in time (default: 0.95)."),
+    typer.Option(
+        "--power",
+        rich_help_panel="Experiment",
+        metavar="X",
+        help="How likely arms that are worse by the gap must be dropped in time (default: 0.95).",
+    ),
 ]
 Resolve = Annotated[
     str | None, typer.Option("--resolve", metavar="X", hidden=True, help="The name that --power had before.")
@@ -65,25 +92,39 @@ By = Annotated[
     str | None,
     typer.Option(
         "--by",
+        rich_help_panel="Experiment",
         metavar="X",
-        help="In time: before this share of the horizon is spent (default: 0.5; not used with --same winner).",
+        help="In time means: before this share of the horizon is used (default: 0.5; not with --same winner).",
     ),
 ]
 Same = Annotated[
     str | None,
     typer.Option(
         "--same",
+        rich_help_panel="Experiment",
         metavar="WHAT",
-        help="What two runs have in common: sequence (every pull; default) or winner, which takes fewer on average.",
+        help="What two runs must have in common: sequence (every pull; default) or winner (fewer pulls on average).",
+        autocompletion=among(*LEVELS),
     ),
 ]
 Baseline = Annotated[
-    str | None, typer.Option("--baseline", metavar="X", help="The worse arms' mean in the rehearsals.")
+    str | None,
+    typer.Option(
+        "--baseline",
+        rich_help_panel="Arms and rewards",
+        metavar="X",
+        help="The mean of the worse arms when the plan is tried out.",
+    ),
 ]
 PlanOut = Annotated[
-    str | None, typer.Option("--out", metavar="DIR", help="Write plan.json, protocol.toml, and curves over rho there.")
+    str | None,
+    typer.Option(
+        "--out",
+        rich_help_panel="Output",
+        metavar="DIR",
+        help="Write plan.json, protocol.toml and curves over rho to this folder.",
+    ),
 ]
-Save = Annotated[str | None, typer.Option("--save", metavar="FILE", help="Write the protocol there (.toml).")]
 
 
 def plan(
@@ -108,22 +149,24 @@ def plan(
     environment: parameters.KindOption = None,
     seed: parameters.SavedSeed = None,
     out: PlanOut = None,
-    save_to: Save = None,
+    save_to: parameters.Save = None,
     overwrite: parameters.Overwrite = False,
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
 ) -> int:
-    """Solve for the one of gap, rho and horizon that is left out, and say what the experiment will cost.
+    """Find what an experiment needs: give two of --gap, --rho and --horizon, and get the third and the cost.
 
-    A plan is feasible if it drops every arm in time that is worse than the best by the gap, on arms that all are.
-    With --same winner it is what names the best arm, and the horizon is the most pulls that it may take. What is saved
-    has a random seed unless --seed is given: who knows the seed knows which arm comes next.
+    A plan works if it drops, in time, every arm that is worse than the best one by the gap. With --same winner it works
+    if it names the best arm, and the horizon is the largest number of pulls. A protocol that is written has a random
+    seed unless you give one: anybody who knows the seed knows which arm comes next.
     """
     if policy is not None and policy_flag not in (None, policy):
         raise InvalidArgument("--policy", policy_flag, f"{policy}, which was named already, or none")
     place = place_to_save(save_to, overwrite)
     if seed is None and (save_to is not None or out is not None):
         seed = str(parameters.drawn_seed())
+    from banditto.problems.spec import ProblemSpec, typed
+
     world = ProblemSpec(
         arms=arms,
         actions=actions,
@@ -159,12 +202,12 @@ def plan(
         content: PlanDocument = {**found.to_dict(), "warnings": told, **provenance()}
         write_file(place, found.protocol.to_toml(), "save")
         if folder is not None:
-            with progress_bars(quiet) as progress:
+            with progress_bars(quiet, "points") as progress:
                 write_together(folder, _files(found, content, progress))
     if as_json:
         print_json(content)
     else:
-        sys.stdout.write(found.table() + "\n")
+        print_text(found.table())
         print_warnings([] if quiet else told)
     return EXIT_OK
 

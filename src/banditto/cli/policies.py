@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Final
 
 from banditto.cli import parameters
-from banditto.cli.output import EXIT_OK, print_json
-from banditto.core.provenance import provenance
+from banditto.cli.output import EXIT_OK, print_json, print_text
 from banditto.core.text import text_table
-from banditto.problems.catalogue import listing
+from banditto.problems.policy_names import listing
 
 if TYPE_CHECKING:
     from banditto.cli.documents import ListedPolicy, PoliciesDocument
 
 SCHEMA_VERSION: Final = 2
+_SAME: Final = {"sequence": "every pull", "winner": "winner", None: "-"}  # as in the table of `compare`
 
 
 def policies(as_json: parameters.Json = False) -> int:
@@ -33,15 +32,17 @@ def policies(as_json: parameters.Json = False) -> int:
         for name, kind, entry in listing()
     ]
     if as_json:
+        from banditto.core.provenance import provenance
+
         content: PoliciesDocument = {"schema_version": SCHEMA_VERSION, "policies": rows, **provenance()}
         print_json(content)
     else:
         header = ("policy", "kind", "same", "constants", "options", "source", "what it does")
         lines = [
-            (r["name"], r["kind"], r["level"] or "-", ", ".join(r["constants"]), _options(r), r["source"], r["summary"])
+            (r["name"], r["kind"], _SAME[r["level"]], ", ".join(r["constants"]), _options(r), r["source"], r["summary"])
             for r in rows
         ]
-        sys.stdout.write(text_table(header, lines) + "\n")
+        print_text(text_table(header, lines))
     return EXIT_OK
 
 

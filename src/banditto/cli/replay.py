@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from banditto.cli import parameters
-from banditto.cli.output import EXIT_CHECK, EXIT_OK, collected_warnings, print_json, print_warnings
+from banditto.cli.output import EXIT_CHECK, EXIT_OK, collected_warnings, print_json, print_text, print_warnings
 from banditto.core.provenance import provenance
-from banditto.problems.spec import ProblemSpec, chosen, is_protocol
 
 if TYPE_CHECKING:
     from banditto.cli.documents import ReplayDocument
@@ -18,16 +16,26 @@ if TYPE_CHECKING:
 SCHEMA_VERSION: Final = 2
 Split = Annotated[
     bool,
-    typer.Option("--split", help="Two labs: one reads the first, third ... row of each arm, the other the rest."),
+    typer.Option(
+        "--split",
+        rich_help_panel="Simulation",
+        help="Play two labs: one reads every other row of each arm, the other reads the rest.",
+    ),
 ]
 RowHorizon = Annotated[
-    str | None, typer.Option("--horizon", metavar="N", help="Pulls (default: as many as the log has rows).")
+    str | None,
+    typer.Option(
+        "--horizon",
+        rich_help_panel="Policy",
+        metavar="N",
+        help="The number of pulls (default: the log's number of rows).",
+    ),
 ]
 
 
 def replay(
     policy: parameters.PolicyArgument,
-    log: parameters.RowLog = None,
+    log: parameters.RowLog,
     arm_column: parameters.ArmColumn = None,
     reward_column: parameters.RewardColumn = None,
     reward_range: parameters.RewardRange = None,
@@ -42,10 +50,10 @@ def replay(
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
 ) -> int:
-    """Follow one policy through the rows of a log: no row is used twice, and nothing is simulated but for a warning.
+    """Run one policy on the rows of a log. It uses each row once, in order, and simulates nothing.
 
-    Exit code 0 when every pull up to the horizon is decided, or a winner is named, and with --split the same in both
-    labs; 3 when the log runs dry before that, or the labs part.
+    Exit code 0 when the policy gets to its horizon or names a winner, and with --split when both labs do the same;
+    3 when the log has too few rows, or the labs differ.
     """
     from banditto.measure.log_rows import LogRows
     from banditto.measure.random_play import (  # numerical libraries are loaded for work alone
@@ -56,6 +64,7 @@ def replay(
     )
     from banditto.measure.replay import replay as replayed
     from banditto.measure.unknown_arms import share_on_averages
+    from banditto.problems.spec import ProblemSpec, chosen, is_protocol
 
     spec = ProblemSpec(log=log, arm_column=arm_column, reward_column=reward_column, reward_range=reward_range)
     whole = spec.read_log()
@@ -99,14 +108,14 @@ def replay(
         }
         print_json(content)
     else:
-        sys.stdout.write("\n\n".join(run.table() for run in runs) + "\n")
+        print_text("\n\n".join(run.table() for run in runs))
         if parting is not None:
             same = f"The same arms in all {parting.compared:,} pulls that both labs decided."
             parted = f"The two labs part at pull {parting.parted or 0:,} of {parting.compared:,} that both decided."
             if runs[0].level == "winner":
                 same = "Both labs name the same winner." if parting.compared else "Not both labs name a winner."
                 parted = "The two labs name different winners."
-            sys.stdout.write(f"\n{same if parting.parted is None else parted}\n")
+            print_text(f"\n{same if parting.parted is None else parted}")
         print_warnings([] if quiet else told)
     agreed = parting is None or parting.parted is None
     return EXIT_OK if agreed and all(run.finished for run in runs) else EXIT_CHECK

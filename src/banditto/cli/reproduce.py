@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from banditto.cli import parameters
+from banditto.cli.completions import complete_claim
 from banditto.cli.output import (
     EXIT_CHECK,
     EXIT_INTERRUPTED,
@@ -15,6 +16,7 @@ from banditto.cli.output import (
     notices,
     output_directory,
     print_json,
+    print_text,
     progress_bars,
     remove_stale,
     write_together,
@@ -25,13 +27,26 @@ from banditto.core.provenance import provenance
 if TYPE_CHECKING:
     from banditto.cli.documents import ReproductionDocument
 
-Quick = Annotated[bool, typer.Option("--quick", help="Fewer pairs and points: some minutes instead of many.")]
+Quick = Annotated[
+    bool, typer.Option("--quick", help="Play fewer pairs, at fewer points: some minutes instead of many.")
+]
 Only = Annotated[
-    str | None, typer.Option("--only", metavar="NAME", help="One claim, or the group whose names begin with NAME.")
+    str | None,
+    typer.Option(
+        "--only",
+        metavar="NAME",
+        help="Measure one claim, or all claims whose names begin with NAME, such as theorem-4.",
+        autocompletion=complete_claim,
+    ),
 ]
 Out = Annotated[
     str | None,
-    typer.Option("--out", metavar="DIR", help="Write report.html and what is in it there."),
+    typer.Option(
+        "--out",
+        rich_help_panel="Output",
+        metavar="DIR",
+        help="Write report.html, its figures and its tables to this folder.",
+    ),
 ]
 FILES = ("report.html", "claims.json", "claims.csv", "figures/any")
 
@@ -46,9 +61,9 @@ def reproduce(
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
 ) -> int:
-    """Measure the claims of the paper: what theory predicts, what was found, and whether they agree.
+    """Measure the claims of the paper: what theory predicts, what we find, and whether the two agree.
 
-    Exit code 0 when every disagreement has a reason that is known and printed, 3 otherwise.
+    Exit code 0 when we know, and print, the reason of every disagreement; 3 otherwise.
     """
     from banditto.measure.certify import MOST_JOBS
     from banditto.paper import claims as known  # numerical libraries are loaded once there is work for them
@@ -78,7 +93,7 @@ def reproduce(
     if as_json:
         print_json(content)
     else:
-        sys.stdout.write(found.table() + "\n")
+        print_text(found.table())
     if target is not None and not quiet and not as_json:
         sys.stderr.write(f"banditto: wrote {target / 'report.html'}\n")
     if found.interrupted:

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from banditto.cli import parameters
-from banditto.cli.output import EXIT_OK, notices, print_json, print_warnings, progress_bar
+from banditto.cli import parameters, stores
+from banditto.cli.output import EXIT_OK, notices, print_json, print_text, print_warnings, progress_bar
 from banditto.core.errors import InvalidArgument, masked
 from banditto.core.exact import parsed_integer, real
 from banditto.core.provenance import provenance
-from banditto.problems.spec import typed
 
 if TYPE_CHECKING:
     from banditto.cli.documents import SelectionDocument
@@ -25,42 +24,51 @@ _ALLOWED = "NAME=module:callable, such as new=prompts:score"
 Arms = Annotated[
     list[str],
     typer.Argument(
-        metavar="NAME=MODULE:CALLABLE", help="An arm: what returns one reward, or an iterable of them; two or more."
+        metavar="NAME=MODULE:CALLABLE", help="An arm: a callable that returns a reward, or an iterable of rewards."
     ),
     parameters.StandsFor("arms"),
 ]
-SelectGap = Annotated[str | None, typer.Option("--gap", metavar="X", help="The smallest lead that matters.")]
+SelectGap = Annotated[str, typer.Option("--gap", metavar="X", help="The smallest lead that matters, such as 0.02.")]
 SelectRho = Annotated[
-    str, typer.Option("--rho", metavar="X", help="Allowed probability that two labs name different winners.")
+    str,
+    typer.Option("--rho", metavar="X", help="The largest probability with which two labs may name different winners."),
 ]
 SelectPower = Annotated[
-    str, typer.Option("--power", metavar="X", help="How likely the best arm wins where it leads by --gap.")
+    str, typer.Option("--power", metavar="X", help="How likely the best arm wins if it leads by --gap.")
 ]
-SelectSeed = Annotated[str, typer.Option("--seed", metavar="N", help="Seed of the shared coins.")]
+SelectSeed = Annotated[str, typer.Option("--seed", metavar="N", help="The seed of the shared coins.")]
 SelectNoise = Annotated[
     str | None,
-    typer.Option("--noise-seed", metavar="N", help="Seed of the callables' rng (default: derived from --seed)."),
+    typer.Option(
+        "--noise-seed", metavar="N", help="The seed of the generator that callables get (default: derived from --seed)."
+    ),
 ]
 SelectStore = Annotated[
     str | None,
-    typer.Option("--store", metavar="FILE", help="Keep every reward there, and go on from there: a file or a URL."),
+    typer.Option(
+        "--store", metavar="FILE", help="Keep every reward in this file or database, and continue from there next time."
+    ),
     parameters.StandsFor("name"),
 ]
-Workers = Annotated[str, typer.Option("--workers", metavar="N", help="Threads that call.")]
-Retries = Annotated[str, typer.Option("--retries", metavar="N", help="How often a call that raised is made again.")]
+Workers = Annotated[str, typer.Option("--workers", metavar="N", help="How many threads make calls.")]
+Retries = Annotated[
+    str, typer.Option("--retries", metavar="N", help="How often to repeat a call that raised an error.")
+]
 SelectControl = Annotated[
-    str | None, typer.Option("--control", metavar="NAME", help="The arm that is kept unless another one leads.")
+    str | None, typer.Option("--control", metavar="NAME", help="The arm to keep unless another one leads.")
 ]
 SelectSigma = Annotated[
     str | None,
-    typer.Option("--sigma", metavar="X", help="Gaussian rewards with this standard deviation (default: in [0, 1])."),
+    typer.Option(
+        "--sigma", metavar="X", help="Rewards are Gaussian with this standard deviation (default: they lie in [0, 1])."
+    ),
     parameters.StandsFor("rewards", where_given=True),
 ]
 
 
 def select(
     arms: Arms,
-    gap: SelectGap = None,
+    gap: SelectGap,
     rho: SelectRho = "0.1",
     power: SelectPower = "0.95",
     seed: SelectSeed = "2026",
@@ -74,17 +82,16 @@ def select(
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
 ) -> int:
-    """Race callables on fresh rewards until one wins; a second lab gets the same one with probability 1 - rho.
+    """Race Python callables until one wins. A second lab names the same winner with probability 1 - rho.
 
-    Modules are looked up in the current folder, too. Exit code 3 with what is known so far if a call raises or an
-    iterable ends.
+    Modules may be in the current folder. Exit code 3, with what is known so far, if a call raises an error or an
+    iterable ends too early.
     """
-    if gap is None:
-        raise InvalidArgument("gap", "nothing", "the smallest lead that matters, such as 0.02")
     if store is not None:
-        parameters.check_extra()
+        stores.check_extra()
     named = loaded(arms)
     from banditto.live.select import select as selected  # numerical libraries are loaded once there is work for them
+    from banditto.problems.spec import typed
 
     with _told_what_is_kept(store), notices(quiet), progress_bar("select", quiet, "pulls") as progress:
         found = selected(
@@ -107,7 +114,7 @@ def select(
         content: SelectionDocument = {**found.to_dict(), **provenance()}
         print_json(content)
     else:
-        sys.stdout.write(found.table().partition("\nwarning: ")[0] + "\n")
+        print_text(found.table().partition("\nwarning: ")[0])
         print_warnings([] if quiet else list(found.warnings))
     return EXIT_OK
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from banditto.cli import parameters
+from banditto.cli import parameters, stores
 from banditto.cli.output import EXIT_OK, print_steps
 from banditto.core.errors import InvalidArgument, MissingExtra, masked
 from banditto.core.exact import parsed_integer, real
@@ -24,12 +24,12 @@ ServeStore = Annotated[
     typer.Option(
         "--store",
         metavar="URL",
-        help="Where experiments are (default: sqlite:///banditto.db); no passwords here. \\[env var: BANDITTO_STORE]",
+        help="The database, without a password (default: sqlite:///banditto.db).  [env var: BANDITTO_STORE]",
     ),
 ]
-Host = Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Where to listen.")]
-Port = Annotated[str, typer.Option("--port", metavar="N", help="On which port; 0 takes any that is free.")]
-Workers = Annotated[str, typer.Option("--workers", metavar="N", help="Processes.")]
+Host = Annotated[str, typer.Option("--host", metavar="ADDRESS", help="The address to listen on.")]
+Port = Annotated[str, typer.Option("--port", metavar="N", help="The port to listen on; 0 takes a free one.")]
+Workers = Annotated[str, typer.Option("--workers", metavar="N", help="How many processes serve.")]
 Certificate = Annotated[
     str | None,
     typer.Option("--tls-certificate", metavar="FILE", help="Serve HTTPS with this certificate (PEM)."),
@@ -37,14 +37,22 @@ Certificate = Annotated[
 Key = Annotated[str | None, typer.Option("--tls-key", metavar="FILE", help="The certificate's key (PEM).")]
 Proxy = Annotated[
     str | None,
-    typer.Option("--behind-proxy", metavar="ADDRESS", help="A proxy in front, which does TLS and is believed."),
+    typer.Option("--behind-proxy", metavar="ADDRESS", help="A proxy in front that does TLS; its headers are trusted."),
 ]
 Origins = Annotated[
     list[str] | None,
-    typer.Option("--allow-origin", metavar="URL", help="A web page's origin that browsers may call from (CORS)."),
+    typer.Option(
+        "--allow-origin",
+        metavar="URL",
+        help="An origin whose pages may call from a browser (CORS); you may repeat this.",
+    ),
 ]
-Rate = Annotated[str, typer.Option("--rate", metavar="N", help="Requests a second for each token and process.")]
-LargestBody = Annotated[str, typer.Option("--largest-body", metavar="BYTES", help="What a request may have.")]
+Rate = Annotated[
+    str, typer.Option("--rate", metavar="N", help="How many requests a second each token may make to each process.")
+]
+LargestBody = Annotated[
+    str, typer.Option("--largest-body", metavar="BYTES", help="How large the body of a request may be.")
+]
 Demo = Annotated[
     bool, typer.Option("--demo", help="Register an experiment called demo, and print a token and a first call.")
 ]
@@ -67,7 +75,7 @@ def serve(
 ) -> int:
     """Serve experiments over HTTP, for programs in any language. Callers need a token: `banditto token create`.
 
-    Lines of JSON on stderr tell of each request. Ctrl-C ends it once the requests under way are answered.
+    The log of requests goes to stderr, as lines of JSON. Ctrl-C stops the server once it has answered what it began.
     """
     url = _store(store)
     check_service()
@@ -108,7 +116,7 @@ def serve(
 
 def check_service() -> None:
     """Refuse to go on without what the service needs, and say how to install it."""
-    parameters.check_extra()
+    stores.check_extra()
     for library in ("fastapi", "uvicorn", "prometheus_client", "jinja2", "python_multipart"):
         if find_spec(library) is None:
             raise MissingExtra("the service", library.replace("_", "-"), "service")

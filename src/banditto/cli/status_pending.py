@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from banditto.cli import parameters
+from banditto.cli import parameters, stores
 from banditto.cli.output import EXIT_OK, print_steps, print_warnings
 from banditto.core.text import text_table
 
@@ -18,13 +18,13 @@ PENDING_VERSION: Final = 2
 _LONGEST = 36  # letters of an arm's name, so that a line fits a terminal of 100 columns
 OlderThan = Annotated[
     str | None,
-    typer.Option("--older-than", metavar="AGE", help="Only those that have waited so long: 90 (seconds), 45m, 7d."),
+    typer.Option("--older-than", metavar="AGE", help="Only tickets that have waited this long: 90 (seconds), 45m, 7d."),
 ]
 
 
 def status(name: parameters.Name, store: parameters.StoreOption = None, as_json: parameters.Json = False) -> int:
-    """Say where an experiment stands: who won or leads, and what each arm pays, once a batch is decided."""
-    with parameters.opened(store, name) as experiment:
+    """Say where an experiment stands and, once a batch is decided, who won or leads and what each arm pays."""
+    with stores.opened(store, name) as experiment:
         found = experiment.status()
         control = experiment.registration.protocol.settings.get("control")
         names = experiment.registration.arm_names
@@ -70,9 +70,9 @@ def pending(
     older_than: OlderThan = None,
     as_json: parameters.Json = False,
 ) -> int:
-    """List tickets that wait for a reward, the oldest first."""
+    """List the tickets that still wait for a reward, the oldest first."""
     age = None if older_than is None else parameters.seconds_of(older_than, "older_than")
-    with parameters.opened(store, name) as experiment:
+    with stores.opened(store, name) as experiment:
         found = experiment.pending(age)
     rows = [(line.id, line.arm_name, line.batch, line.issued) for line in found]
     text = text_table(("ticket", "arm", "batch", "handed out"), rows) if rows else "no ticket waits for a reward"

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from banditto.cli import parameters
+from banditto.cli import parameters, stores
+from banditto.cli.completions import ACTIONS, SCOPES, among
 from banditto.cli.output import EXIT_OK, print_steps
 from banditto.core.errors import InvalidArgument
 from banditto.core.text import text_table
@@ -16,24 +17,31 @@ if TYPE_CHECKING:
     from banditto.live.store import Store
     from banditto.service.tokens import Token
 
-ACTIONS = ("create", "list", "revoke")
-Action = Annotated[str, typer.Argument(metavar="ACTION", help="create, list or revoke.")]
+Action = Annotated[
+    str, typer.Argument(metavar="ACTION", help="create, list or revoke.", autocompletion=among(*ACTIONS))
+]
 TokenId = Annotated[
     str | None,
-    typer.Argument(metavar="ID", help="Of the token to revoke.", show_default=False),
+    typer.Argument(metavar="ID", help="The id of the token to revoke.", show_default=False),
     parameters.StandsFor("id"),
 ]
 ScopeOption = Annotated[
     list[str] | None,
-    typer.Option("--scope", metavar="SCOPE", help="What it is for: read, ask, tell or admin; may be given again."),
+    typer.Option(
+        "--scope",
+        metavar="SCOPE",
+        help="What the token allows: read, ask, tell or admin; you may repeat this.",
+        autocompletion=among(*SCOPES),
+    ),
 ]
 ForExperiment = Annotated[
-    str | None, typer.Option("--experiment", metavar="NAME", help="The only experiment that it is for (default: all).")
+    str | None,
+    typer.Option("--experiment", metavar="NAME", help="The only experiment that the token is for (default: all)."),
 ]
 Expires = Annotated[
-    str | None, typer.Option("--expires", metavar="AGE", help="When it ends: 45m, 12h, 30d (default: never).")
+    str | None, typer.Option("--expires", metavar="AGE", help="When the token expires: 45m, 12h, 30d (default: never).")
 ]
-Label = Annotated[str, typer.Option("--label", metavar="TEXT", help="Whom or what it is made for.")]
+Label = Annotated[str, typer.Option("--label", metavar="TEXT", help="A note on who or what the token is for.")]
 
 
 def token(
@@ -46,7 +54,7 @@ def token(
     label: Label = "",
     as_json: parameters.Json = False,
 ) -> int:
-    """Make, list or revoke tokens of the service. A new one is printed once; the store keeps a hash of it."""
+    """Create, list or revoke tokens of the service. A new token is shown once; the store keeps only a hash of it."""
     if action not in ACTIONS:
         raise InvalidArgument("action", action, ", ".join(ACTIONS))
     if (action == "revoke") != (public is not None):
@@ -56,7 +64,7 @@ def token(
     for name, value in made_of.items():
         if value and action != "create":
             raise InvalidArgument(name, value[0] if isinstance(value, list) else value, f"none with {action}")
-    url = parameters.store_url(store)
+    url = stores.store_url(store)
     from banditto.live.store import Store
     from banditto.service import tokens
 

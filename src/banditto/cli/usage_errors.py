@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import json
 import sys
@@ -10,9 +11,11 @@ from typing import Any, get_type_hints
 
 import typer
 
+from banditto.cli.output import columns_of
 from banditto.cli.parameters import StandsFor
+from banditto.cli.program import shown_name
 from banditto.core.errors import InvalidArgument, NoPlan, Unfinished, masked
-from banditto.core.text import short, text_table
+from banditto.core.text import fitted, short, text_table
 
 
 def print_error(error: Exception, given: Sequence[str], verb: Any = None) -> None:
@@ -24,6 +27,7 @@ def print_error(error: Exception, given: Sequence[str], verb: Any = None) -> Non
     `given` are the words of the command line, `verb` is the command that they begin with, if there is one.
     """
     argument = value = allowed = None
+    error = _in_our_words(error, given, verb)
     if isinstance(error, InvalidArgument):
         argument, value, allowed = option_name(error.argument, given, verb), error.given, error.allowed
         message = f"{argument}: got {value}, allowed: {allowed}"
@@ -53,10 +57,37 @@ def print_error(error: Exception, given: Sequence[str], verb: Any = None) -> Non
             rows = [
                 (f"{offer.rho:.3g}", f"{offer.gap:.3g}", f"{offer.horizon:,}", offer.level) for offer in error.offers
             ]
-            sys.stderr.write(f"What can be had:\n{text_table(header, rows)}\n")
+            with fitted(columns_of(sys.stderr)):
+                sys.stderr.write(f"What can be had:\n{text_table(header, rows)}\n")
         if isinstance(error, Unfinished) and error.estimates:
             known = [(a, "" if mean is None else short(mean), f"{n:,}") for a, (mean, n) in error.estimates.items()]
-            sys.stderr.write(f"What is known so far:\n{text_table(('arm', 'mean', 'pulls'), known, align='lrr')}\n")
+            with fitted(columns_of(sys.stderr)):
+                sys.stderr.write(f"What is known so far:\n{text_table(('arm', 'mean', 'pulls'), known, align='lrr')}\n")
+
+
+def _in_our_words(error: Exception, given: Sequence[str], verb: Any) -> Exception:
+    """Say what typer refused as all else is refused: which argument, what was given, what is allowed."""
+    parameter = getattr(error, "param", None)
+    if hasattr(error, "param_type") and parameter is not None:  # it was not given
+        return InvalidArgument(shown_name(parameter), "nothing", _wanted(parameter))
+    option = getattr(error, "option_name", None)
+    if option is None:
+        return error
+    options = {} if verb is None else {name: one for one in verb.params for name in one.opts if name.startswith("-")}
+    if option not in options:
+        close = difflib.get_close_matches(option, options, n=2)
+        page = "banditto --help" if verb is None else f"banditto {verb.name} --help"
+        return InvalidArgument(option, "an unknown option", " or ".join(close) or f"what `{page}` lists")
+    if options[option].is_flag:
+        written = next((word for word in given if word.startswith(f"{option}=")), option)
+        return InvalidArgument(option, written, f"{option} alone")
+    return InvalidArgument(option, "nothing", _wanted(options[option]))
+
+
+def _wanted(parameter: Any) -> str:
+    """Say what a parameter is for, as its help does, without a capital and a full stop."""
+    text = str(parameter.help).split(" (default")[0].rstrip(".")
+    return text if text[1:2].isupper() else text[:1].lower() + text[1:]
 
 
 def option_name(argument: str, given: Sequence[str], verb: Any) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from banditto.cli import parameters
+from banditto.cli import parameters, stores
 from banditto.cli.output import EXIT_CHECK, EXIT_OK, print_steps, progress_bar, progress_bars
+from banditto.core.errors import shown
 from banditto.core.text import short, text_table
 
 if TYPE_CHECKING:
@@ -15,35 +17,44 @@ if TYPE_CHECKING:
 
 Expect = Annotated[
     str | None,
-    typer.Option("--expect", metavar="HEAD", help="The head of a receipt, which must be in the log."),
+    typer.Option("--expect", metavar="HEAD", help="The head from a receipt; it must be in the log."),
 ]
 REPLICATION_VERSION: Final = 2  # of the schema
 VERIFICATION_VERSION: Final = 2
 _URL_AND_NAME = parameters.StandsFor("store", "name")
-Run = Annotated[
-    str, typer.Argument(metavar="RUN", help="URL#NAME, or the file of a log (export --format json)."), _URL_AND_NAME
-]
+Run = Annotated[str, typer.Argument(metavar="RUN", help="URL#NAME, or an exported log (.json)."), _URL_AND_NAME]
 OtherRun = Annotated[
     str, typer.Argument(metavar="RUN", help="Another run of the same protocol, the same way."), _URL_AND_NAME
 ]
 
 
 def verify(
-    name: parameters.Name,
-    store: parameters.StoreOption = None,
+    source: parameters.Source,
+    store: parameters.OptionalStore = None,
     expect: Expect = None,
     as_json: parameters.Json = False,
     quiet: parameters.Quiet = False,
 ) -> int:
-    """Replay the log from the protocol alone. Exit code 3 with the first bad event if something does not follow."""
-    url = parameters.store_url(store)
-    from banditto.live.verify import clock_sentence
+    """Replay a log from its protocol alone, and check that every decision follows.
+
+    Exit code 3, with the first bad event, if something does not follow.
+    """
+    address = stores.address_of(source, store)
+    from banditto.live.replicate import split_address
+    from banditto.live.verify import clock_sentence, verify_exported
     from banditto.live.verify import verify as replay
 
-    with progress_bar("verify", quiet, "events") as progress:
-        found = replay(url, name, expect, progress=progress)
+    if isinstance(address, Path):
+        with progress_bar("verify", quiet, "bytes") as progress:
+            found = verify_exported(address, expect, progress)
+    else:
+        with progress_bar("verify", quiet, "events") as progress:
+            found = replay(*split_address(address), expect, progress=progress)
+    name = shown(found.name)  # of a file that anybody may have written
     named = "" if found.winner is None else f", winner {found.winner} (level: {found.level})"
     text = f"{name} verifies: {found.events:,} events, {len(found.decisions)} decisions{named}, head {found.head}"
+    if found.holds and not found.decisions:
+        text += "\nNo batch is decided yet, so there was no decision to check."
     if not found.holds:
         where = "" if found.event is None else f"event {found.event}: "
         text = f"{name} does not verify: {where}{found.problem}"
@@ -54,8 +65,11 @@ def verify(
 
 
 def replicate(first: Run, second: OtherRun, as_json: parameters.Json = False, quiet: parameters.Quiet = False) -> int:
-    """Compare two runs of one protocol. Exit code 3 if their decisions differ, or not both have named a winner."""
-    parameters.check_extra()
+    """Compare two runs of one protocol, decision by decision.
+
+    Exit code 3 if their decisions differ, or if there is nothing to compare yet.
+    """
+    stores.check_extra()
     from banditto.live.replicate import replicate as compared
 
     with progress_bars(quiet, "events") as progress:

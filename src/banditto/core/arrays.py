@@ -18,23 +18,23 @@ BoolArray = npt.NDArray[np.bool_]
 WordArray = npt.NDArray[np.uint64]
 
 
-# Modules by the type of their arrays: NumPy's for speed, and CuPy's, whose arrays do not know it, once it is in use.
+# Modules by the type of their arrays: NumPy's for speed; CuPy's once it is in use, because its arrays do not name it.
 _modules: dict[type, Any] = {np.ndarray: np}
 
 
 def namespace(array: Any) -> Any:
-    """The module whose functions work on `array`."""
+    """Return the module whose functions work on `array`: NumPy, CuPy, or what the array itself names."""
     module = _modules.get(type(array))
     return array.__array_namespace__() if module is None else module
 
 
 def register_namespace(kind: type, module: Any) -> None:
-    """Let `namespace` find the module of arrays of this type."""
+    """Let `namespace` return `module` for arrays of the type `kind`."""
     _modules[kind] = module
 
 
 def within(values: FloatArray, cut: Any) -> BoolArray:
-    """Which entries (R, K) lie at most `cut` below the largest of their row; one that is -inf never does."""
+    """Return a mask (R, K) of the entries at most `cut` below the largest of their row; -inf is never among them."""
     xp = namespace(values)
     if xp is not np and hasattr(xp, "within"):
         found: BoolArray = xp.within(values, cut)  # on a GPU in one pass
@@ -44,7 +44,7 @@ def within(values: FloatArray, cut: Any) -> BoolArray:
 
 
 def times(mask: BoolArray, number: int) -> IntArray:
-    """The number where a mask is true, else 0."""
+    """Return an array of integers: `number` where the mask is true, else 0."""
     xp = namespace(mask)
     product: IntArray = (
         xp.times(mask, number) if xp is not np and hasattr(xp, "times") else xp.astype(mask, xp.int64) * number
@@ -53,7 +53,7 @@ def times(mask: BoolArray, number: int) -> IntArray:
 
 
 def counted(mask: BoolArray) -> IntArray:
-    """How many entries of each row of a mask (R, K) are true; shape (R, 1)."""
+    """Return how many entries of each row of a mask (R, K) are true; shape (R, 1)."""
     xp = namespace(mask)
     if xp is not np and hasattr(xp, "counted"):
         found: IntArray = xp.counted(mask)
@@ -63,14 +63,14 @@ def counted(mask: BoolArray) -> IntArray:
 
 
 def changed(value: Any, change: Callable[[Any], Any]) -> Any:
-    """An array, or a state (NamedTuple, possibly of others), with its arrays changed."""
+    """Apply `change` to an array, or to every array of a state (NamedTuples, possibly nested); return the result."""
     if isinstance(value, tuple):
         return type(value)(*(changed(part, change) for part in value))
     return change(value) if hasattr(value, "shape") else value
 
 
 def taken(value: Any, rows: IntArray) -> Any:
-    """An array, or a state, with some of its replicates, which are the first axis of every array that is not empty."""
+    """Return an array, or a state, with the replicates `rows` alone; replicates are the first axis of arrays."""
 
     def some(array: Any) -> Any:
         return array.T[..., rows].T if array.size else array  # arm-major again
@@ -79,5 +79,5 @@ def taken(value: Any, rows: IntArray) -> Any:
 
 
 def on_host(array: Any) -> Any:
-    """The array as NumPy's: decisions that need exact linear algebra are made on the host, whatever holds the data."""
+    """Return the array as a NumPy array: decisions that need exact linear algebra are made on the host."""
     return np.asarray(array)

@@ -14,7 +14,7 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_asci
 
 
 def canonical_json(content: object) -> str:
-    """Write plain content in the one way that its digest is taken of: keys sorted, no spaces, ASCII.
+    """Return plain content as canonical JSON, the text that digests are taken of: keys sorted, no spaces, ASCII.
 
     Floats are written as Python writes them, so that reading gives the same bits; NaN and infinities are refused.
     """
@@ -22,7 +22,7 @@ def canonical_json(content: object) -> str:
 
 
 def canonical_numbers(numbers: object) -> str:
-    """Write lists of finite numbers, however deep, as `canonical_json` does and faster: as Python does, without spaces.
+    """Return nested lists of finite numbers as canonical JSON, faster than `canonical_json` does.
 
     They must be Python's own integers and floats.
     """
@@ -30,10 +30,10 @@ def canonical_numbers(numbers: object) -> str:
 
 
 def sha256_of(text: str) -> str:
-    """Hash ASCII text; what comes back is the sha256, 64 hexadecimal digits."""
+    """Return the sha256 of ASCII text, as 64 hexadecimal digits."""
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def digest_of(content: object) -> str:
-    """Hash plain content by its canonical JSON; what comes back is the sha256, 64 hexadecimal digits."""
+    """Return the sha256 of the canonical JSON of plain content, as 64 hexadecimal digits."""
     return sha256_of(canonical_json(content))

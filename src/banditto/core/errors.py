@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-_PASSWORD = re.compile(r"(:/+)[^/@]*:.*(?=@)|(password=)[^&#]*")  # of a store, which is nobody's business
+_PASSWORD = re.compile(r"(:/+)[^/@]*:.*(?=@)|(password=)[^&#]*")  # of a store's URL, which no message may show
 _SHOWN_ITEMS = 50
 Trouble = Literal["empty", "unbounded", "undecided"]  # of a polytope
 
@@ -68,7 +68,7 @@ class ContractError(BandittoError):
 
 
 class ConflictError(BandittoError):
-    """What is on disk is of another run, damaged, or in use.
+    """What is on disk belongs to another run, is damaged, or is in use.
 
     Examples:
         >>> ConflictError("the folder holds another run").code
@@ -90,7 +90,7 @@ class StoreError(ConflictError):
 
 
 class NoStore(InvalidArgument):
-    """There is nothing yet where experiments should be: no file, or no tables of them in it.
+    """There are no experiments here yet: no database file, or one without tables for experiments.
 
     Args:
         argument: The argument that names the place.
@@ -104,7 +104,7 @@ class NoStore(InvalidArgument):
 
 
 class Offer(NamedTuple):
-    """Numbers of a plan that could be had, and what two runs of it would have in common."""
+    """Numbers of a plan that is possible; `level` says what two runs of it would have in common."""
 
     rho: float
     gap: float
@@ -113,7 +113,7 @@ class Offer(NamedTuple):
 
 
 class NoPlan(InvalidArgument):
-    """No plan keeps what was asked for; `offers` are some that could be had instead.
+    """No plan meets the request; `offers` are plans that would be possible instead.
 
     Args:
         argument: The argument that is too small or too large.
@@ -158,7 +158,7 @@ class LogError(BandittoError):
 
 
 class IllConditioned(InvalidArgument):
-    """The actions span their space so barely that double precision cannot tell.
+    """The actions span their space so barely that double precision does not suffice.
 
     Examples:
         >>> IllConditioned().argument
@@ -201,7 +201,7 @@ class WorkerError(BandittoError):
 
 
 class Unfinished(BandittoError):
-    """A selection cannot go on: an arm's call raised, or there are no more rewards. What was told is kept.
+    """A selection cannot go on: an arm's call raised, or there are no more rewards. Rewards told so far are kept.
 
     Args:
         arm: The name of the arm.
@@ -228,7 +228,7 @@ class Unfinished(BandittoError):
 
 
 class ServiceError(BandittoError):
-    """A service of experiments did not do what it was asked: it cannot be reached, is busy, or has no such thing.
+    """A request to a service of experiments failed: it cannot be reached, is busy, or has no such thing.
 
     Args:
         status: The HTTP status that it answered; 0 if there was no answer.
@@ -250,7 +250,7 @@ class ServiceError(BandittoError):
 
 
 class NotAllowed(ServiceError):
-    """A service refused a token: it is wrong, has expired, or is not for this.
+    """A service refused a token: it is wrong, has expired, or does not permit this request.
 
     Args:
         status: The HTTP status: 401 if nobody knows the token, 403 if it is known and not enough.
@@ -298,13 +298,13 @@ class ShortHorizonWarning(UserWarning):
 
 
 class Shown(str):
-    """Text that has been through `shown` already."""
+    """Text that `shown` has already made short and safe, so that it is not shortened again."""
 
     __slots__ = ()
 
 
 def shown(value: object) -> Shown:
-    """`value` as one short line for a message."""
+    """Return `value` as text for a message: one line of at most 80 printable characters, passwords masked."""
     if isinstance(value, Shown):
         return value
     if isinstance(value, int) and value.bit_length() > 1000:
@@ -313,15 +313,17 @@ def shown(value: object) -> Shown:
         value = value[:_SHOWN_ITEMS]  # the rest would be cut off below
     try:
         text = repr(value) if isinstance(value, float | list) else str(value)
+        if "\n" in text and not isinstance(value, str | BaseException):  # a result or an array, which prints as a table
+            text = repr(value)
     except RecursionError:
         return Shown("something that is nested too deep")
     if isinstance(value, int) and len(text) > 5 and text.rstrip("0") == "1":
         text = f"1e{len(text) - 1}"  # 1e40 rather than forty zeros
     text = masked(" ".join(text.split())) or repr(value)
-    text = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)  # no terminal obeys it
+    text = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)  # for no terminal
     return Shown(text if len(text) <= 80 else text[:77] + "...")
 
 
 def masked(text: str) -> str:
-    """What somebody typed, without the password of a URL in it."""
+    """Return the text with the password of a URL in it replaced by ***."""
     return _PASSWORD.sub(r"\1\2***", text)

@@ -20,7 +20,7 @@ from typing import SupportsFloat, SupportsIndex
 from banditto.core.errors import InvalidArgument, shown
 
 DIGITS = 60
-EXACT_INTEGERS = 2**53  # beyond it, floats leave integers out
+EXACT_INTEGERS = 2**53  # beyond it, not every integer is a float
 PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459")
 
 Real = SupportsFloat | Decimal | str
@@ -29,14 +29,14 @@ Count = SupportsIndex | float | str
 
 @contextmanager
 def precise() -> Iterator[None]:
-    """Decimal arithmetic at `DIGITS` digits inside the block."""
+    """Calculate with decimals of `DIGITS` digits inside the `with` block."""
     with localcontext() as context:
         context.prec = DIGITS
         yield
 
 
 def integer(value: Count, argument: str, low: int, high: int) -> int:
-    """`value` as an integer in [low, high]; integral floats, `1e8` and `100_000_000` are integers too."""
+    """Return `value` as an integer in [low, high], or refuse it; `1e8`, 8.0 and `100_000_000` are integers too."""
     number = _integer_or_none(value)
     if number is None or not low <= number <= high:
         raise InvalidArgument(argument, value, f"an integer from {shown(low)} to {shown(high)}")
@@ -44,7 +44,7 @@ def integer(value: Count, argument: str, low: int, high: int) -> int:
 
 
 def parsed_integer(text: str, argument: str) -> int:
-    """An integer as it is typed, of any size."""
+    """Return the integer that somebody typed, of any size; text that is no integer is refused."""
     number = _integer_or_none(text)
     if number is None:
         raise InvalidArgument(argument, text, "an integer, such as 1000, 1e8 or 100_000_000")
@@ -52,10 +52,11 @@ def parsed_integer(text: str, argument: str) -> int:
 
 
 def _integer_or_none(value: Count) -> int | None:
+    """Return `value` as an integer; None for a truth value, a fraction, or a float too large to be exact."""
     if isinstance(value, bool):
         return None
     if isinstance(value, float) and abs(value) > EXACT_INTEGERS:
-        return None  # it may have been another one before it was rounded
+        return None  # it may have been another number before it was rounded to a float
     if isinstance(value, float | str):
         try:
             number = Decimal(value)
@@ -72,7 +73,7 @@ def _integer_or_none(value: Count) -> int | None:
 
 
 def open_unit(value: Real, argument: str) -> float:
-    """`value` as a number strictly between 0 and 1."""
+    """Return `value` as a float strictly between 0 and 1, or refuse it."""
     number = real(value, argument, "a number between 0 and 1, both excluded")
     if not 0.0 < number < 1.0:
         raise InvalidArgument(argument, value, "a number between 0 and 1, both excluded")
@@ -80,7 +81,7 @@ def open_unit(value: Real, argument: str) -> float:
 
 
 def scale(value: Real, argument: str) -> float:
-    """`value` as a standard deviation: a number from 1e-6 to 1e6, so that no total can overflow."""
+    """Return `value` as a standard deviation from 1e-6 to 1e6, or refuse it; in this range no total can overflow."""
     allowed = "a number from 1e-6 to 1e6"
     number = real(value, argument, allowed)
     if not 1e-6 <= number <= 1e6:
@@ -89,7 +90,7 @@ def scale(value: Real, argument: str) -> float:
 
 
 def real(value: Real, argument: str, allowed: str = "a finite number") -> float:
-    """`value` as a finite float; `allowed` is what the message says otherwise."""
+    """Return `value` as a finite float, or refuse it; `allowed` is what the error message says is allowed."""
     try:
         if isinstance(value, bool):
             raise TypeError
@@ -99,12 +100,12 @@ def real(value: Real, argument: str, allowed: str = "a finite number") -> float:
     if not math.isfinite(number):
         raise InvalidArgument(argument, value, allowed)
     if abs(number) >= EXACT_INTEGERS and is_rounded(value, number):
-        raise InvalidArgument(argument, value, f"{allowed}; of integers above 2^53 those that a float holds exactly")
+        raise InvalidArgument(argument, value, f"{allowed}; above 2^53 only integers that a float holds exactly")
     return number
 
 
 def is_rounded(value: object, number: float) -> bool:
-    """Say whether an integer, as such or written out in digits, is another number than the float made of it."""
+    """Return whether `value`, an integer or its digits as text, was changed when it became the float `number`."""
     if isinstance(value, str):
         digits = value.strip().replace("_", "").lstrip("+-")
         return digits.isdigit() and int(digits[:400]) != abs(int(number))
@@ -112,12 +113,12 @@ def is_rounded(value: object, number: float) -> bool:
 
 
 def written(value: float) -> Decimal:
-    """The decimal number that a float was written as: 0.1 is one tenth, not 0.1000000000000000055."""
+    """Return the decimal number that a float was written as: 0.1 is one tenth, not 0.1000000000000000055."""
     return Decimal(repr(float(value)))
 
 
 def floor_log(value: int) -> int:
-    """The integer part of the natural logarithm of `value`."""
+    """Return the integer part of the natural logarithm of `value`."""
     if 1 <= value < _powers_of_e()[-1]:  # a search for a horizon asks thousands of times
         return bisect_right(_powers_of_e(), value) - 1
     with precise():
@@ -126,13 +127,13 @@ def floor_log(value: int) -> int:
 
 @cache
 def _powers_of_e() -> tuple[int, ...]:
-    """The smallest integers whose logarithm is at least 0, 1, 2 and so on, beyond all horizons."""
+    """Return the smallest integers whose logarithm is at least 0, 1, ..., 49, which exceeds all horizons."""
     with precise():
         return tuple(math.ceil(Decimal(power).exp()) for power in range(50))
 
 
 def floor_root(value: int, degree: int) -> int:
-    """The largest n with n**degree <= value."""
+    """Return the integer part of the root: the largest n with n**degree <= value."""
     if value < 2 or degree == 1:
         return value
     guess = 1 << -(-value.bit_length() // degree)  # above the root, so that Newton's steps only go down
@@ -144,12 +145,12 @@ def floor_root(value: int, degree: int) -> int:
 
 
 def floor_power(base: int, numerator: int, denominator: int) -> int:
-    """The integer part of base**(numerator/denominator)."""
+    """Return the integer part of base**(numerator/denominator)."""
     return floor_root(base**numerator, denominator)
 
 
 def first_true(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """The smallest integer in [low, high] for which a condition holds that, once true, stays true up to `high`."""
+    """Return the smallest integer in [low, high] at which `holds` is true; from there on it must stay true."""
     while low < high:
         middle = (low + high) // 2
         if holds(middle):
@@ -160,17 +161,17 @@ def first_true(holds: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def ceiling(value: Decimal) -> int:
-    """The smallest integer that is at least `value`."""
+    """Return the smallest integer that is at least `value`."""
     return math.ceil(value)
 
 
 def snapped(value: float) -> float:
-    """The next number of 32 binary digits: the last bits of a logarithm may differ between machines, this does not."""
+    """Round up to 32 binary digits: the last bits of a logarithm may differ between machines, the result does not."""
     part, exponent = math.frexp(value)
     return math.ldexp(math.ceil(math.ldexp(part, 32)), exponent - 32)
 
 
 def float_above(value: Decimal) -> float:
-    """The smallest float that is at least `value`: an upper bound stays one when it is printed."""
+    """Return the smallest float that is at least `value`: an upper bound is still one when it is printed."""
     nearest = float(value)
     return nearest if Decimal(nearest) >= value else math.nextafter(nearest, math.inf)

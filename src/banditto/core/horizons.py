@@ -14,12 +14,12 @@ FEWEST_ARMS, MOST_ARMS = 2, 1000
 
 
 def checked_arms(arms: int) -> int:
-    """The number of arms, within the range that is tested."""
+    """Return the number of arms, or refuse one that is outside the range that is tested."""
     return integer(arms, "arms", FEWEST_ARMS, MOST_ARMS)
 
 
 def checked_horizon(horizon: int, arms: int, longest: int = LONGEST_HORIZON) -> int:
-    """The horizon, within the range that is tested and at least one pull per arm."""
+    """Return the horizon, or refuse one that is outside the tested range or shorter than one pull per arm."""
     number = integer(horizon, "horizon", SHORTEST_HORIZON, longest)
     if number < arms:
         raise InvalidArgument("horizon", horizon, f"at least one pull for each of the {arms} arms")
@@ -27,18 +27,18 @@ def checked_horizon(horizon: int, arms: int, longest: int = LONGEST_HORIZON) -> 
 
 
 def batch_count(horizon: int) -> int:
-    """B = floor(log T)."""
+    """Return B = floor(log T), the number of batches of a horizon T."""
     return floor_log(horizon)
 
 
 def batch_growth(horizon: int) -> list[int]:
-    """floor(q^i) for i = 1 to B - 1, q = T^(1/B): the largest n with n^B <= T^i."""
+    """Return floor(q^i), the growing sizes of batches i = 1 to B - 1, where q = T^(1/B) for the horizon T."""
     batches = batch_count(horizon)
     return [floor_power(horizon, i, batches) for i in range(1, batches)]
 
 
 def useful_horizons(can_drop: Callable[[int], bool], start: int) -> Iterator[int]:
-    """The first useful horizon at or above `start`, then the first in each later stretch.
+    """Yield the first horizon from `start` on at which some arm could be dropped, then more of them, ascending.
 
     Usefulness is not monotone in the horizon: q falls back to about e when a batch is added, and each step of a
     floor(q^i) makes that batch dearer at once. Between two such steps it changes once at the most, in practice; so look
@@ -57,7 +57,7 @@ _FINEST_STEP = 200  # steps of floor(q^i) beyond this value change a batch by le
 
 
 def _stretch_ends(start: int) -> Iterator[int]:
-    """The last horizon of each stretch from `start` on over which no early batch changes its length."""
+    """Yield the last horizon of each stretch, from `start` on, over which no early batch changes its length."""
     low = start
     while low <= LONGEST_HORIZON:
         batches = batch_count(low)

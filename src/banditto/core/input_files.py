@@ -18,6 +18,8 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import IO, Any
 
+from banditto.core.errors import InvalidArgument
+
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 MOST_PARTS = 64  # of a key, and levels of nesting
 LONGEST_LINE = MIB
@@ -27,15 +29,22 @@ _LONG_KEY = re.compile(rf"""(?<![\w"'-])(?:["']?[\w-]++["']?[ \t]*\.[ \t]*){{{MO
 
 
 class Unreadable(ValueError):
-    """Says in a few words why a file cannot be taken; whoever knows the argument makes an error of it."""
+    """Says in a few words why a file cannot be read; the caller, who knows the argument, turns it into its error."""
 
 
 class NoText(Unreadable):
-    """Says that a file holds other bytes than UTF-8 has."""
+    """Says that a file holds bytes that are not UTF-8 text."""
+
+
+def checked_path(path: object, argument: str) -> Path:
+    """Return the path of a file that was given as text or as a path; anything else is refused."""
+    if not isinstance(path, str | Path) or not str(path):
+        raise InvalidArgument(argument, path, "the path of a file")
+    return Path(path)
 
 
 def opened(path: str | Path, most_bytes: int) -> IO[bytes]:
-    """Open a file of at most so many bytes for reading; `Unreadable` if it is none, or larger."""
+    """Open a file for reading bytes; `Unreadable` if there is no such file, or it has more than `most_bytes`."""
     pipe = str(path).startswith(_OPEN_PIPES)
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | (0 if pipe else getattr(os, "O_NONBLOCK", 0))
     try:
@@ -59,7 +68,7 @@ def opened(path: str | Path, most_bytes: int) -> IO[bytes]:
 
 
 def read_text(path: str | Path, most_bytes: int) -> str:
-    """Read a file whole, as UTF-8; `Unreadable` if it is none, larger than so many bytes, or no text."""
+    """Return the whole text of a UTF-8 file; `Unreadable` if it is missing, larger than `most_bytes`, or no text."""
     with opened(path, most_bytes) as file:
         try:
             content = file.read(most_bytes + 1)
@@ -74,9 +83,9 @@ def read_text(path: str | Path, most_bytes: int) -> str:
 
 
 def text_lines(path: str | Path, most_bytes: int) -> Generator[str, None, None]:
-    """Read a file line by line, for a CSV reader; the same errors as in `read_text`, and no endless lines.
+    """Yield the lines of a file, for a CSV reader; errors are those of `read_text`, and endless lines are refused.
 
-    Whoever may stop before the last line closes it (`contextlib.closing`), and with it the file.
+    A caller that may stop before the last line closes the iterator (`contextlib.closing`), and with it the file.
     """
     with opened(path, most_bytes) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
         read = 0
@@ -94,7 +103,7 @@ def text_lines(path: str | Path, most_bytes: int) -> Generator[str, None, None]:
 
 
 def parsed_json(text: str) -> Any:
-    """Parse JSON; ValueError in one line if it is none, nested too deep, or has numbers of thousands of digits."""
+    """Return what JSON text says; ValueError in one line if it is no JSON, nested too deep, or has huge numbers."""
     try:
         return json.loads(text)
     except RecursionError:
@@ -102,7 +111,7 @@ def parsed_json(text: str) -> Any:
 
 
 def parsed_toml(text: str) -> dict[str, Any]:
-    """Parse TOML; ValueError in one line if it is none, or nested too deep."""
+    """Return what TOML text says; ValueError in one line if it is no TOML, or nested too deep."""
     if _LONG_KEY.search(text):
         raise Unreadable(f"keys of more than {MOST_PARTS} parts")
     try:
@@ -112,7 +121,7 @@ def parsed_toml(text: str) -> dict[str, Any]:
 
 
 def sized(count: int) -> str:
-    """Write a size for people."""
+    """Return a size in bytes as text for people, such as `1.5 MiB`."""
     for unit, size in (("GiB", GIB), ("MiB", MIB), ("KiB", KIB)):
         if count >= size:
             return f"{count / size:.4g} {unit}"

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Union
 
 
 class Keywords:
-    """Keywords of JSON Schema that hold for a value, such as `Annotated[int, Keywords(minimum=0)]`."""
+    """Keywords of JSON Schema for a value, such as `Annotated[int, Keywords(minimum=0)]`."""
 
     def __init__(self, **keywords: object) -> None:
         self.keywords = keywords
@@ -21,17 +21,17 @@ class Keywords:
 
 
 class OpenObject:
-    """A dictionary that has the keys of one of these types, and others that are its writer's own."""
+    """A dictionary that has the keys of one of these types, and may have more keys that its writer adds."""
 
     def __init__(self, *shapes: Any) -> None:
         self.shapes = shapes
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        """Return what Pydantic makes of the types."""
+        """Return the core schema that Pydantic makes of the union of these types."""
         return handler.generate_schema(Union[self.shapes])  # noqa: UP007 (as many as there are)
 
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
-        """Return their schemas, opened."""
+        """Return the JSON Schema of these types, changed so that each allows additional keys."""
         schema: dict[str, Any] = handler(core)
         for one in schema.get("anyOf", [schema]):
             handler.resolve_ref_schema(one)["additionalProperties"] = True

@@ -10,8 +10,8 @@ T = TypeVar("T", bound=tuple[Any, ...])
 
 
 def all_made(kind: type[T], rows: Iterable[Iterable[Any]]) -> Iterator[T]:
-    """Make a named tuple of each row; they come back one by one, as `map(kind._make, rows)` would make them.
+    """Yield a named tuple of type `kind` for each row, as `map(kind._make, rows)` would.
 
-    A row must have a value for each field: that is not checked, and half of the time is saved by it.
+    A row must have a value for each field; this is not checked, which saves half of the time.
     """
     return map(partial(tuple.__new__, kind), rows)

@@ -20,19 +20,21 @@ import tomli_w
 from banditto.core.digest import canonical_json, digest_of
 from banditto.core.errors import InvalidArgument, masked, shown
 from banditto.core.exact import integer, open_unit, written
-from banditto.core.input_files import MIB, MOST_PARTS, Unreadable, parsed_json, parsed_toml, read_text
+from banditto.core.input_files import MIB, MOST_PARTS, Unreadable, checked_path, parsed_json, parsed_toml, read_text
+from banditto.core.results import Part, Result, TablePart
 
 SCHEMA_VERSION = 1
+_LONGEST_SETTING = 60  # letters, in a table
 LARGEST_FILE = 64 * MIB
-# beyond all that a policy takes, and small enough for whatever is made from it before the policy says so
+# larger than any policy allows, and small enough to calculate with until the policy refuses it
 _LARGEST = {"decision_version": 10**6, "arms": 10**6, "horizon": 10**18, "seed": 2**128 - 1}
 
 # What `settings` and `resolved` may hold: JSON without nulls and floats, which TOML can hold too.
 Plain = bool | int | str | tuple["Plain", ...] | Mapping[str, "Plain"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Protocol:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Protocol(Result):
     """One policy with its constants, its problem and its seed.
 
     Two labs that hold protocols with the same digest, and pull what they say, share everything but the rewards. A
@@ -68,6 +70,9 @@ class Protocol:
     resolved: Mapping[str, Plain] = field(default_factory=dict)
     schema_version: int = SCHEMA_VERSION
 
+    _picture = "schedule_picture:protocol_figure"
+    _named = ("policy", "arms", "horizon", "rho", "seed", "digest")
+
     def __post_init__(self) -> None:
         version = integer(self.schema_version, "schema_version", 1, 10**6)
         if version > SCHEMA_VERSION:
@@ -94,12 +99,33 @@ class Protocol:
 
     @cached_property  # a live run asks for it at every step
     def digest(self) -> str:
-        """sha256 of the canonical JSON, in hexadecimal."""
+        """The sha256 of the canonical JSON, in hexadecimal."""
         return digest_of(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the content as plain dictionaries, lists, integers and strings."""
         return {entry.name: _thawed(getattr(self, entry.name)) for entry in fields(self)}
+
+    def _parts(self) -> list[Part]:
+        rows = [
+            ("policy", self.policy),
+            ("decision version", str(self.decision_version)),
+            ("arms", f"{self.arms:,}"),
+            ("horizon", f"{self.horizon:,}"),
+            ("rho", self.rho),
+            ("seed", str(self.seed)),
+            *((name, _brief(value)) for name, value in self.settings.items()),
+            ("constants that decide", ", ".join(self.resolved) or "none"),
+            ("digest", self.digest),
+        ]
+        return [TablePart(("protocol", ""), rows)]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one flat record: policy, sizes, seed, digest; settings that are lists or tables are left out."""
+        plain = {name: value for name, value in self.settings.items() if isinstance(value, bool | int | str)}
+        own = {"policy": self.policy, "decision_version": self.decision_version, "arms": self.arms}
+        sizes = {"horizon": self.horizon, "rho": self.rho, "seed": self.seed}
+        return [{**own, **sizes, **plain, "digest": self.digest}]
 
     def to_json(self) -> str:
         """Return the canonical JSON: what the digest is taken of."""
@@ -113,6 +139,8 @@ class Protocol:
     def from_dict(cls, content: Mapping[str, Any]) -> Protocol:
         """Read what `to_dict` wrote, and return the protocol; unknown and missing keys are refused."""
         known = {entry.name for entry in fields(cls)}
+        if not isinstance(content, Mapping):
+            raise InvalidArgument("protocol", content, "a table with " + ", ".join(sorted(known)))
         version = content.get("schema_version")
         if isinstance(version, int) and version > SCHEMA_VERSION:
             # said before anything else: a newer file may well have keys that are unknown here
@@ -141,8 +169,8 @@ class Protocol:
 
 
 def protocol_content(path: str | Path) -> dict[str, Any]:
-    """Read what a .toml or .json file says, before it is checked: it need not be a whole protocol."""
-    path = Path(path)
+    """Return what a .toml or .json file says, unchecked: it need not be a whole protocol."""
+    path = checked_path(path, "protocol")
     try:
         text = read_text(path, LARGEST_FILE)
     except Unreadable as error:
@@ -151,6 +179,7 @@ def protocol_content(path: str | Path) -> dict[str, Any]:
 
 
 def _json_content(text: str) -> dict[str, Any]:
+    """Return the object that JSON text holds, as a dictionary; refuse text that is no JSON, or no object."""
     try:
         content = parsed_json(text)
     except ValueError as error:  # also: integers of thousands of digits
@@ -168,7 +197,7 @@ def _toml_content(text: str) -> dict[str, Any]:
 
 
 class WithProtocol:
-    """What every policy gets by inheritance: it writes its own protocol."""
+    """The base class of all policies that lets them write their own protocol."""
 
     name: ClassVar[str]
     decision_version: ClassVar[int]
@@ -223,12 +252,12 @@ class WithProtocol:
 
 
 def fraction(value: float) -> str:
-    """A float as the exact binary fraction it is."""
+    """Return a float as the exact binary fraction that it is, written out as text."""
     return float(value).hex()
 
 
 def from_fraction(text: object, argument: str) -> float:
-    """The float that `fraction` wrote."""
+    """Return the float that `fraction` wrote; other text is refused."""
     try:
         value = float.fromhex(str(text))
     except (ValueError, OverflowError):
@@ -265,9 +294,16 @@ class Table(Mapping[str, Plain]):
         return Table, (self._content,)
 
 
+def _brief(value: Plain) -> str:
+    """Write a setting in a few letters."""
+    text = str(_thawed(value))
+    return text if len(text) <= _LONGEST_SETTING else f"{text[: _LONGEST_SETTING - 1]}…"
+
+
 def _frozen(value: object, name: str, depth: int = 0) -> Plain:
+    """Return the value with lists as tuples and dictionaries as `Table`, so that nothing in it can be changed."""
     if depth > MOST_PARTS:
-        raise InvalidArgument(name, "tables in tables", f"at most {MOST_PARTS} of them, one in the other")
+        raise InvalidArgument(name, "tables in tables", f"at most {MOST_PARTS} levels of nesting")
     if isinstance(value, Mapping):
         return Table({str(key): _frozen(item, name, depth + 1) for key, item in value.items()})
     if isinstance(value, list | tuple):

@@ -7,7 +7,6 @@ import platform
 import sys
 from datetime import UTC, datetime
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,7 +21,7 @@ OF_EXTRAS = ("sqlalchemy", "psycopg", "pyarrow", "dask", "cupy-cuda13x")
 
 
 class Origin(TypedDict):
-    """Where a document was made."""
+    """Where, when and by which command a document was made."""
 
     platform: str
     command: list[str]
@@ -30,19 +29,19 @@ class Origin(TypedDict):
 
 
 class Provenance(Origin):
-    """Where a document was made, and by which software; None is a library that is not installed."""
+    """Where a document was made, and by which versions; None stands for a library that is not installed."""
 
     versions: Annotated[dict[str, Any], Keywords(required=["banditto", "python", "numpy", "scipy", "numba"])]
 
 
 class Warned(TypedDict):
-    """What a verb has to say beside its result."""
+    """The warnings that a command prints beside its result."""
 
     warnings: list[str]
 
 
 def provenance() -> Provenance:
-    """The metadata that every JSON result carries; nothing in it enters a digest."""
+    """Return the metadata that every JSON result carries; nothing in it enters a digest."""
     return {
         "versions": {"banditto": __version__, "python": platform.python_version()} | _libraries(),
         "platform": platform.platform(),
@@ -53,10 +52,10 @@ def provenance() -> Provenance:
 
 @cache
 def fingerprint() -> dict[str, str | None]:
-    """What must be the same on two machines if they are to draw the same noise; read once in each process.
+    """Return the versions that two machines must have in common to draw the same noise; worked out once per process.
 
-    Machines of one version need not run the same code (a clone has the version of the last release), so the sources
-    are in it, too.
+    Machines of one version need not run the same code (a clone has the version of the last release), so a digest of the
+    sources is included.
     """
     folder = Path(__file__).parent
     digest = hashlib.sha256()
@@ -70,7 +69,7 @@ def fingerprint() -> dict[str, str | None]:
 
 
 def mismatch(expected: dict[str, str | None], found: dict[str, str | None], where: str) -> str | None:
-    """The line that says what is different elsewhere, None if nothing is."""
+    """Return a line that says which version is different on `where`, None if all are the same."""
     for name, value in expected.items():
         if found.get(name) != value:
             there = found.get(name) or "not installed"
@@ -79,7 +78,7 @@ def mismatch(expected: dict[str, str | None], found: dict[str, str | None], wher
 
 
 def extras() -> dict[str, str | None]:
-    """Versions of what optional extras install."""
+    """Return the version of each library that optional extras install, None where it is not installed."""
     return {name: _installed(name) for name in OF_EXTRAS}
 
 
@@ -88,6 +87,8 @@ def _libraries() -> dict[str, str | None]:
 
 
 def _installed(name: str) -> str | None:
+    from importlib.metadata import PackageNotFoundError, version  # takes longer to load than all of this file
+
     try:
         return version(name)
     except PackageNotFoundError:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Earlier(NamedTuple):
-    """The class that still decides by an earlier decision version of a policy, for protocols that name it."""
+    """Where the class lives that decides as an earlier decision version of a policy did, for protocols that name it."""
 
     decision_version: int
     module: str

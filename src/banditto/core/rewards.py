@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import Real, float_above, open_unit, precise, real, scale, written
 from banditto.core.horizons import FEWEST_ARMS, MOST_ARMS
+from banditto.core.tabular import items_in
 
 FURTHEST_MEAN = 1e4  # in standard deviations
 
@@ -28,24 +29,24 @@ class Rewards(NamedTuple):
 
     @property
     def reach(self) -> float:
-        """Means are at most this far from 0, so that totals in floating point stay exact enough."""
+        """The farthest that a mean may be from 0, so that totals in floating point stay exact enough."""
         return 1.0 if self.kind == "bounded" else FURTHEST_MEAN * self.sigma
 
     @property
     def deviation(self) -> float:
-        """No reward has a larger standard deviation. It is below sigma, which also rules tails, where rates are low."""
+        """The largest standard deviation of a reward. With low rates it is below sigma, which also bounds the tails."""
         return self.sigma if self.rate_at_most is None else largest_deviation(self.rate_at_most)
 
     @property
     def widest_gap(self) -> float:
-        """No two means can be further apart."""
+        """The largest possible difference of two means."""
         if self.kind == "bounded":
             return 1.0 if self.rate_at_most is None else self.rate_at_most
         return 2.0 * self.reach
 
     @classmethod
     def of(cls, kind: str | None, sigma: float, rate_at_most: float | None = None) -> Rewards:
-        """Check these arguments; with no kind, sigma = 1/2 means [0, 1] and any other sigma subgaussian."""
+        """Check and return the rewards; without a kind, sigma = 1/2 means [0, 1], and any other sigma subgaussian."""
         sigma = scale(sigma, "sigma")
         if rate_at_most is not None:
             return cls._rated(kind, sigma, rate_at_most)
@@ -64,10 +65,11 @@ class Rewards(NamedTuple):
 
     @classmethod
     def _rated(cls, kind: str | None, sigma: float, rate_at_most: float) -> Rewards:
+        """Return rewards in [0, 1] whose means are promised to be at most `rate_at_most`, with that rate's sigma."""
         rate = open_unit(rate_at_most, "rate_at_most")
         if kind not in (None, "bounded") or sigma not in (0.5, rated_sigma(rate)):
             raise InvalidArgument(
-                "rate_at_most", rate_at_most, "none but for rewards in [0, 1] (rewards='bounded'), at sigma 0.5"
+                "rate_at_most", rate_at_most, "none unless rewards are in [0, 1] (rewards='bounded'), at sigma 0.5"
             )
         return cls("bounded", rated_sigma(rate), rate)
 
@@ -79,7 +81,7 @@ class Rewards(NamedTuple):
 
 @lru_cache(maxsize=256)
 def rated_sigma(rate: float) -> float:
-    """Rewards in [0, 1] whose mean is at most `rate` are sigma-subgaussian with this sigma (Kearns and Saul).
+    """Return the sigma for which rewards in [0, 1] of mean at most `rate` are sigma-subgaussian (Kearns and Saul).
 
     sigma^2 = (1 - 2p) / (2 log((1 - p)/p)) at the rate p, rounded upwards; it rises with p, up to 1/4 at p = 1/2.
     """
@@ -92,17 +94,15 @@ def rated_sigma(rate: float) -> float:
 
 @lru_cache(maxsize=256)
 def largest_deviation(rate: float) -> float:
-    """sqrt(p (1 - p)), or 1/2 from p = 1/2 on: rewards in [0, 1] with a mean of at most p deviate no more."""
+    """Return the largest standard deviation of rewards in [0, 1] with a mean of at most p: sqrt(p (1 - p)), or 1/2."""
     with precise():
         p = min(written(rate), Decimal("0.5"))
         return float_above((p * (1 - p)).sqrt())
 
 
 def checked_means(means: Iterable[Real], low: float, high: float, allowed: str) -> tuple[float, ...]:
-    """The means as floats in [low, high], two of them or more."""
-    if isinstance(means, str) or not isinstance(means, Iterable):
-        raise InvalidArgument("means", means, "a list of numbers")
-    values = tuple(real(mean, "means", allowed) for mean in means)
+    """Return the means as floats, or refuse them: there must be two or more, all in [low, high]."""
+    values = tuple(real(mean, "means", allowed) for mean in items_in(means, "means"))
     if not FEWEST_ARMS <= len(values) <= MOST_ARMS:
         raise InvalidArgument("means", f"{len(values)} of them", f"{FEWEST_ARMS} to {MOST_ARMS} arms")
     for value in values:

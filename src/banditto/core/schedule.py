@@ -15,7 +15,7 @@ LARGEST_BLOWUP = 10**700  # K^2 / rho^2 for the smallest float
 
 
 class Batch(NamedTuple):
-    """A test after `samples` pulls of each active arm, `pulls` of them new; the cut is low + coin * span."""
+    """A test after `samples` pulls of each active arm, of which `pulls` are new; the cut is low + coin * span."""
 
     pulls: int
     samples: int
@@ -30,11 +30,11 @@ class Schedule(NamedTuple):
     batches: tuple[Batch, ...]
 
     def batch(self, number: int) -> Batch:
-        """Batch `number`, counted from 1; past the end one that pulls nothing."""
+        """Return batch `number`, counted from 1; past the last one, a batch that pulls nothing."""
         return self.batches[number - 1] if number <= len(self.batches) else Batch(0, 0, 0.0, 0.0)
 
     def to_plain(self) -> Mapping[str, Plain]:
-        """For a protocol: integers, and cuts as exact binary fractions."""
+        """Return the schedule as a protocol holds it: integers, and cuts as exact binary fractions."""
         rows: list[Mapping[str, Plain]] = [
             {"pulls": batch.pulls, "low": fraction(batch.low), "span": fraction(batch.span)} for batch in self.batches
         ]
@@ -42,7 +42,7 @@ class Schedule(NamedTuple):
 
     @classmethod
     def from_plain(cls, content: Mapping[str, Any], horizon: int) -> Schedule:
-        """Read what `to_plain` wrote."""
+        """Return the schedule that `to_plain` wrote, or refuse content that it could not have written."""
         rows = content.get("batches")
         if set(content) != {"blowup", "batches"} or not isinstance(rows, tuple) or len(rows) > MOST_BATCHES:
             raise InvalidArgument("resolved", list(content), f"a blow-up and at most {MOST_BATCHES} batches")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ PLACED = "placed"  # within a batch as the plan lists its actions, which are has
 
 
 class Streak(NamedTuple):
-    """So many pulls of one arm in one batch."""
+    """Consecutive pulls of one arm in one batch."""
 
     batch: int
     arm: int
@@ -31,19 +32,19 @@ class Streak(NamedTuple):
 
 @dataclass(frozen=True)
 class Trajectory:
-    """One execution of a batched policy; of an infinite set `actions` are those that the streaks number."""
+    """The pulls of one execution; for an infinite set, a streak's arm is a place in `actions`."""
 
     streaks: tuple[Streak, ...]
     actions: tuple[tuple[float, ...], ...] = ()
 
     @property
     def length(self) -> int:
-        """The number of pulls."""
+        """The number of pulls of the whole execution."""
         return sum(streak.pulls for streak in self.streaks)
 
     @property
     def digest(self) -> str:
-        """sha256 over the order rule and the streaks."""
+        """The sha256 of the sequence of pulls, in hexadecimal: equal sequences have equal digests."""
         hasher = start_digest(PLACED if self.actions else ASCENDING)
         for streak in self.streaks:
             if self.actions:
@@ -54,19 +55,19 @@ class Trajectory:
         return hasher.hexdigest()
 
     def arms_at(self, rounds: IntArray) -> IntArray:
-        """The arm pulled in each of the given rounds (counted from 0)."""
+        """Return the arm that was pulled in each of the given rounds (counted from 0)."""
         ends = np.cumsum([streak.pulls for streak in self.streaks])
         arms = np.array([streak.arm for streak in self.streaks], dtype=np.int64)
         return arms[np.searchsorted(ends, rounds, side="right")]
 
 
 def start_digest(order: str) -> hashlib._Hash:
-    """A hasher that has taken in the format and the order rule."""
+    """Return a hasher that already holds the format's name and `order`, the rule that orders the pulls of a batch."""
     return hashlib.sha256(f"banditto/trajectory/1|{order}|".encode())
 
 
 def varints(numbers: Iterable[int]) -> bytes:
-    """Unsigned LEB128: seven bits a byte, the top bit says that more follow."""
+    """Return integers as bytes in unsigned LEB128: seven bits a byte, the top bit set if more bytes follow."""
     out = bytearray()
     for number in numbers:
         while number > 0x7F:
@@ -74,3 +75,8 @@ def varints(numbers: Iterable[int]) -> bytes:
             number >>= 7
         out.append(number)
     return bytes(out)
+
+
+def merged_runs(runs: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Return runs (arm, length) with neighbours of the same arm joined into one."""
+    return tuple((arm, sum(length for _, length in same)) for arm, same in groupby(runs, key=lambda run: run[0]))

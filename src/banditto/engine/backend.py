@@ -21,23 +21,23 @@ Backend = Literal["numpy", "cupy"]
 
 
 class Machine(Protocol):
-    """What an execution needs of the place where it runs."""
+    """The place where an execution runs: what makes its arrays, states, coins and noise."""
 
     @property
     def arrays(self) -> Any:
-        """The module with the array standard's functions."""
+        """The module with the functions of the array standard."""
 
     def start(self, policy: BatchedPolicy[Any], replicates: int) -> Any:
-        """Make the policy's state before the first batch, there."""
+        """Return the policy's state before the first batch, in arrays of this machine."""
 
     def coins(self, seed: int, start: int, count: int) -> Coins:
-        """Make coins that are looked up there."""
+        """Return coins that are looked up on this machine."""
 
     def noise(self, seed: int, side: int, block: int) -> Noise:
-        """Make noise that is drawn there."""
+        """Return noise that is drawn on this machine."""
 
     def host(self, array: Any) -> Any:
-        """Copy an array from there into one of NumPy's."""
+        """Return an array of this machine as a NumPy array."""
 
 
 class Host:
@@ -46,15 +46,15 @@ class Host:
     arrays: ModuleType = np
 
     def start(self, policy: BatchedPolicy[Any], replicates: int) -> Any:
-        """Make the policy's state before the first batch."""
+        """Return the policy's state before the first batch."""
         return policy.init(replicates)
 
     def coins(self, seed: int, start: int, count: int) -> Coins:
-        """Make coins in NumPy arrays."""
+        """Return coins in NumPy arrays."""
         return Coins(seed, start, count)
 
     def noise(self, seed: int, side: int, block: int) -> Noise:
-        """Make noise in NumPy arrays."""
+        """Return noise in NumPy arrays."""
         return Noise(seed, side, block)
 
     def host(self, array: Any) -> Any:
@@ -83,6 +83,7 @@ def check_machine(backend: Backend, policy: AnyPolicy, environment: Environment)
 
 
 def _check_gpu(backend: Backend, policy: AnyPolicy, environment: Environment) -> None:
+    """Refuse policies and environments that a GPU cannot run, and a machine without a GPU."""
     if not isinstance(policy, BatchedPolicy):
         raise InvalidArgument("policy", policy.name, "a policy that works in batches, which a GPU can run")
     if isinstance(policy, Acting):

@@ -32,7 +32,7 @@ _WORTH_MOVING = 0.5
 
 
 class Execution:
-    """Many executions of one policy in step; `advance` plays one batch, `pulls` counts per (replicate, arm)."""
+    """Many executions of one policy in step; `advance` plays one batch, `pulls` counts pulls per (replicate, arm)."""
 
     def __init__(
         self,
@@ -83,16 +83,16 @@ class Execution:
 
     @property
     def horizon(self) -> int:
-        """The pulls of one execution."""
+        """The number of pulls of one execution."""
         return self._policy.horizon
 
     @property
     def regret(self) -> FloatArray:
-        """What each replicate has lost so far; shape (R,)."""
+        """The pseudo-regret of each replicate so far; shape (R,)."""
         return pseudo_regret(self.pulls, self._environment.means)
 
     def batches(self) -> Iterator[Batch]:
-        """Play to the end; yield each batch as it is played."""
+        """Play to the end; yield each batch as it is played: its pulls, and what a pull of each arm loses."""
         losses = np.array(gaps(self._environment.means))[np.newaxis]
         while (plan := self.advance()) is not None:
             yield plan, losses
@@ -106,7 +106,7 @@ class Execution:
 
 
 class _Tally:
-    """What has been seen of each pair of a block; `rows` are those still in play."""
+    """What is known of each pair of a block: where it diverged, and both regrets; finished pairs can be moved out."""
 
     def __init__(self, xp: Any, size: int) -> None:
         self._xp = xp
@@ -131,13 +131,13 @@ class _Tally:
         self.numbers[rows] = (pulls[found] - one).sum(axis=1) + _common_pulls(one, two) + 1
 
     def settle(self, sides: tuple[Execution, Execution], means: tuple[float, ...]) -> None:
-        """Take both sides' regret of all pairs that are still in play."""
+        """Store both sides' regret of all pairs that are still in play."""
         rows = slice(None) if self._rows is None else self._rows
         for regret, side in zip(self.regrets, sides, strict=True):
             regret[rows] = pseudo_regret(side.pulls, means)
 
     def move_out(self, sides: tuple[Execution, Execution], horizon: int, means: tuple[float, ...]) -> None:
-        """Settle and take out the pairs of which both sides are done, if they are many."""
+        """Settle the pairs of which both sides are done and take them out, if they are many."""
         first, second = sides[0].spent, sides[1].spent
         if first is None or second is None:
             return
@@ -154,7 +154,7 @@ class _Tally:
 
 
 class _WinnerTally(_Tally):
-    """The same for pairs that are compared by the winners that their sides name, whenever they name them."""
+    """A tally of pairs that are compared by the winners that their sides name, whenever they name them."""
 
     def __init__(self, xp: Any, size: int, horizon: int) -> None:
         super().__init__(xp, size)
@@ -189,7 +189,7 @@ class _WinnerTally(_Tally):
 
 
 def named_winners(plan: IntArray, spent: IntArray | None, horizon: int) -> IntArray | None:
-    """Return the arms, from 1, that got all that was left in this batch, 0 for none; None if that is so for all."""
+    """Return for each replicate the arm, from 1, that got all that was left in this batch, or 0; None if all are 0."""
     xp = namespace(plan)
     if spent is None:
         return None
@@ -201,7 +201,7 @@ def named_winners(plan: IntArray, spent: IntArray | None, horizon: int) -> IntAr
 
 
 def _common_pulls(plan: IntArray, other: IntArray) -> IntArray:
-    """Count the pulls that two plans (R, K) begin with in common, arms in ascending order; shape (R,)."""
+    """Return how many pulls two plans (R, K) begin with in common, arms in ascending order; shape (R,)."""
     xp = namespace(plan)
     first = xp.argmax(xp.astype(plan != other, xp.int64), axis=1)[:, None]  # the first arm that they pull unequally
     shared = xp.where(xp.arange(plan.shape[1]) <= first, xp.minimum(plan, other), 0)
@@ -220,11 +220,11 @@ class BatchedPlayer:
 
     @property
     def block_size(self) -> int:
-        """How many pairs make a block, which is a part of the noise's address."""
+        """The number of pairs in a block, which is a part of the noise's address."""
         return pairs_per_block(self.run.environment, self.run.backend)
 
     def executions(self, block: int) -> tuple[Execution, Execution]:
-        """Make both sides of a block of pairs: the same coins, fresh noise."""
+        """Return both sides of a block of pairs: the same coins, fresh noise."""
         run, size = self.run, self.block_size
         machine = machine_of(run.backend)
         coins = machine.coins(run.seed, block * size, size)
@@ -235,11 +235,11 @@ class BatchedPlayer:
         )
 
     def follow(self, coins: Coins, noise: Noise) -> Execution:
-        """Make executions with these coins and this noise, to be followed batch by batch."""
+        """Return executions with these coins and this noise, to be followed batch by batch."""
         return Execution(self.policy, self.run.environment, coins, noise)
 
     def play_block(self, start: int, keep: int) -> PairCounts:
-        """Play the whole block that begins with pair `start`, and count its first `keep` pairs."""
+        """Play the whole block that begins with pair `start`, and return the counts of its first `keep` pairs."""
         sides = first, second = self.executions(start // self.block_size)
         means, horizon = self.run.environment.means, self.policy.horizon
         xp = namespace(first.pulls)
@@ -257,22 +257,22 @@ class BatchedPlayer:
         return PairCounts.of(tally.diverged, tally.numbers, tally.regrets, keep)
 
     def trajectories(self, pair: int) -> tuple[Trajectory, Trajectory]:
-        """Play one pair, the same one that `play_block` counts; both of its trajectories."""
+        """Play one pair, as `play_block` does, and return both of its trajectories."""
         block, row = divmod(pair, self.block_size)
         first, second = (_trajectory(side, row) for side in self.executions(block))
         return first, second
 
     def watch(self, pair: int, rounds: IntArray) -> tuple[Watched, Watched]:
-        """Play one pair, and look at both sides in these rounds."""
+        """Play one pair, and return what both sides did in these rounds."""
         first, second = (_watched(side, rounds, self.policy.arms) for side in self.trajectories(pair))
         return first, second
 
     def regrets_at(self, pairs: int, pulls: IntArray) -> FloatArray:
-        """Regret of the first pairs' executions after each of `pulls`; shape (executions, N)."""
+        """Return the regret of the first pairs' executions after each of `pulls`; shape (executions, N)."""
         return regrets_of(self.executions(0), min(pairs, MOST_PAIRS_OF_A_CURVE, self.block_size), pulls)
 
     def count_differing(self, group: int, size: int) -> int:
-        """Count how many of the `size` pairs of a group differ."""
+        """Return how many of the `size` pairs of a group differ."""
         coins = Coins(self.run.seed, group * size, size)
         one, two = (self.follow(coins, Noise(self.run.noise_seed, side, group)) for side in (0, 1))
         if own_level(self.policy) == "winner":
@@ -297,7 +297,7 @@ def pulls_to_winner(execution: Execution) -> tuple[IntArray, IntArray]:
 
 
 def regrets_of(sides: Sequence[Followed], pairs: int, pulls: IntArray) -> FloatArray:
-    """Regret of the first `pairs` replicates of each side after each of `pulls`; shape (executions, N)."""
+    """Return the regret of the first `pairs` replicates of each side after each of `pulls`; shape (executions, N)."""
     regrets = []
     for side in sides:
         regret = np.zeros((pairs, pulls.size), dtype=np.float64)
@@ -317,6 +317,7 @@ def _watched(trajectory: Trajectory, rounds: IntArray, arms: int) -> Watched:
 
 
 def _trajectory(execution: Execution, row: int) -> Trajectory:
+    """Play an execution to its end, and return the trajectory of one replicate."""
     streaks: list[Streak] = []
     for batch in count(1):
         plan = execution.advance()

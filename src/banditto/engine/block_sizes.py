@@ -28,10 +28,10 @@ def pairs_per_block(environment: Environment, backend: Backend = "numpy") -> int
 
 
 def is_infinite(environment: Environment) -> TypeGuard[LinearEnvironment]:
-    """Say whether the actions are infinitely many, so that a policy says which of them it pulls."""
+    """Return whether there are infinitely many actions, so that a policy says which of them it pulls."""
     return _is_linear(environment) and not environment.means
 
 
 def _is_linear(environment: Environment) -> bool:
-    """As `isinstance` with the protocol says, but asked for every block: that would look at every member."""
+    """Return whether the environment is linear; `isinstance` would ask for every member, which is slow per block."""
     return hasattr(environment, "draw_at")

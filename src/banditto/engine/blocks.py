@@ -18,21 +18,20 @@ from banditto.engine.ledger import Ledger
 from banditto.engine.pair_counts import PairCounts
 from banditto.engine.player import Player, Run, player_of
 from banditto.engine.pool import WORKER_DIED, Parts, Pool, Share, Task, pool_for
+from banditto.engine.progress import Progress
 
 logger = logging.getLogger(__name__)
 
-Progress = Callable[[int, int], None]
-
 
 class Outcome(NamedTuple):
-    """What was counted, and whether Ctrl-C ended it early."""
+    """The counts of all pairs that were played, and whether Ctrl-C ended the run early."""
 
     counts: PairCounts
     interrupted: bool
 
 
 def play_blocks(player: Player, parts: Parts) -> Task:
-    """Play some blocks, each by its first pair and how many to keep; this is what a worker is sent."""
+    """Play some blocks, each given by its first pair and how many to keep; a worker is sent this call."""
     began = time.perf_counter()
     blocks = [player.play_block(start, keep) for start, keep in parts]
     return Task(blocks, time.perf_counter() - began)
@@ -47,10 +46,11 @@ def run_pairs(
     ledger: Ledger | None = None,
     settled: Callable[[PairCounts], bool] | None = None,
 ) -> Outcome:
-    """Play the first `pairs` pairs of a run, or as many as are in the ledger, if those are more; counts come back.
+    """Play the first `pairs` pairs of a run and return their counts; those of the ledger, if it has more.
 
-    Finished blocks go into the ledger, and those that are there are not played again. Once a block has `settled` the
-    question, no other is counted: blocks are asked about in order, so the workers have no say in where a run ends.
+    Finished blocks are stored in the ledger, and stored blocks are not played again. Once `settled` is true of the
+    counts, no further block is counted. It is asked after each block, in order, so that the number of workers does not
+    change where a run ends.
     """
     player = player_of(run)
     size = player.block_size
@@ -91,7 +91,7 @@ def run_pairs(
 
 
 def _kept(share: Share, number: int, ledger: Ledger | None) -> PairCounts:
-    """Wait for a block, and put it on disk; its result comes back."""
+    """Wait for a block, store it in the ledger if there is one, and return its counts."""
     block = share.result()
     if ledger is not None:
         ledger.append(number, block)
@@ -105,7 +105,7 @@ def _finished(
     ledger: Ledger | None,
     enough: Callable[[PairCounts], bool],
 ) -> PairCounts:
-    """What was counted before an interrupt, and the blocks under way, as long as none is missing between them."""
+    """Return the counts before an interrupt, with blocks under way as long as none is missing between them."""
     counts, following = state
     for number in sorted(waiting, reverse=True):  # from the back, so that no free worker starts another one
         waiting[number].cancel()

@@ -15,9 +15,9 @@ Totals = tuple[Sequence[int], Sequence[float]]  # counts and totals of a batch, 
 
 
 def chosen_by(policy: AnyPolicy, batches: Iterable[Totals], coins: Coins) -> DecidedBy | None:
-    """Take the decisions on these batches again, and say by what the last one chose; None if the policy cannot tell.
+    """Repeat the decisions on these batches, and return what made the last choice; None if the policy cannot tell.
 
-    Batches with one arm decide nothing any more.
+    Batches with a single arm are skipped: nothing is left to decide there.
     """
     if not isinstance(policy, Leading):
         return None
@@ -34,5 +34,5 @@ def chosen_by(policy: AnyPolicy, batches: Iterable[Totals], coins: Coins) -> Dec
 
 
 def _in_play(state: Any) -> int:
-    """How many arms a state has left: where several are, a rule that labs share takes one of them."""
+    """Return how many arms a state has left; if several are, a rule that labs share picks one of them."""
     return int(np.count_nonzero(np.asarray(state.active)[0]))

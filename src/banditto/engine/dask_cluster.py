@@ -26,7 +26,7 @@ _LOGGERS = ("distributed", "distributed.client")
 
 @contextmanager
 def cluster(address: str, *, patience: float = DEFAULT_PATIENCE) -> Iterator[Executor]:
-    """Open a Dask cluster in a `with` statement; an executor on its workers comes back.
+    """Open a Dask cluster in a `with` statement, which gives an executor that runs on its workers.
 
     It is for `executor=` of `certify`, `compare`, `attack`, `calibrate` and `reproduce`. Results are those of one
     process: workers with other versions are refused, and those that die are survived. Needs
@@ -74,7 +74,7 @@ def cluster(address: str, *, patience: float = DEFAULT_PATIENCE) -> Iterator[Exe
 
 
 def checked_address(address: str) -> str:
-    """Check that an address has its parts, and return it; whether anybody answers is another question."""
+    """Return the address, or refuse it if a part is missing; whether anybody answers there is not asked."""
     allowed = "the address of a Dask scheduler, such as tcp://scheduler:8786"
     if not isinstance(address, str):
         raise InvalidArgument("address", address, allowed)
@@ -90,7 +90,7 @@ def checked_address(address: str) -> str:
 
 
 def _connected(distributed: Any, address: str) -> Any:
-    """Make a client; who is there is asked first, as a client waits for ever for whoever accepts and says nothing."""
+    """Return a Dask client; who answers is asked first, because a client waits for ever for a silent server."""
     try:
         with ThreadPoolExecutor(1) as thread:  # a notebook has a loop of its own in this one
             kind = thread.submit(asyncio.run, _asked(distributed, address)).result()
@@ -104,14 +104,14 @@ def _connected(distributed: Any, address: str) -> Any:
 
 
 async def _asked(distributed: Any, address: str) -> str:
-    """Ask who answers at an address; "Scheduler", "Worker" or "Nanny" comes back."""
+    """Return the kind of server that answers at an address: "Scheduler", "Worker" or "Nanny"."""
     secrets = distributed.Security().get_connection_args("client")
     async with distributed.rpc(address, timeout=_ANSWER_SECONDS, connection_args=secrets) as other:
         return str((await asyncio.wait_for(other.identity(), _ANSWER_SECONDS))["type"])
 
 
 def _threads(client: Any, address: str, patience: float) -> int:
-    """Wait for the first worker; how many blocks can run at a time comes back."""
+    """Wait for the first worker, and return how many blocks can run at a time."""
     if not client.nthreads():
         logger.warning("no workers at %s yet: waiting for the first one, %g seconds at most", address, patience)
         try:
@@ -122,7 +122,7 @@ def _threads(client: Any, address: str, patience: float) -> int:
 
 
 def _check_software(client: Any) -> None:
-    """Refuse a cluster whose results would be others: noise depends on NumPy's version."""
+    """Refuse a cluster with other versions, whose results would be different: noise depends on them."""
     expected = fingerprint()
     found: dict[str, Any] = {f"worker {where}": it for where, it in client.run(fingerprint, on_error="return").items()}
     try:
@@ -143,7 +143,7 @@ def _check_software(client: Any) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep Dask from logging what becomes an error of ours, in many lines."""
+    """Keep Dask from logging, inside the `with` block, what will be raised as a one-line error."""
     loggers = [logging.getLogger(name) for name in _LOGGERS]
     levels = [one.level for one in loggers]
     for one in loggers:

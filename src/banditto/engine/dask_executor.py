@@ -40,7 +40,7 @@ _CLOSED = "the cluster was closed: calls must be finished inside `with banditto.
 
 
 class _Call(NamedTuple):
-    """A call, where its result goes, and the function and run that it shares with its neighbours."""
+    """A call that waits to be sent: the future for its result, the function, and its arguments."""
 
     future: Future[Any]
     function: Callable[..., Any]
@@ -48,7 +48,7 @@ class _Call(NamedTuple):
     keywords: dict[str, Any]
 
     def alike(self, other: _Call) -> bool:
-        """Whether both take about as long: the same function of the same object."""
+        """Return whether both calls take about as long: the same function of the same first argument."""
         mine, others = self.arguments[:1], other.arguments[:1]
         return self.function is other.function and len(mine) == len(others) and all(map(_same, mine, others))
 
@@ -68,14 +68,14 @@ class _Task:
 
 
 class Parcel:
-    """What travels: a plain object, because Dask looks into tuples and lists for calls and keys of its own."""
+    """What is sent to a worker: a plain object, because Dask looks into tuples and lists for calls of its own."""
 
     def __init__(self, expected: dict[str, str | None], calls: Sequence[tuple[Any, ...]]) -> None:
         self.expected, self.calls = expected, calls
 
 
 def run_calls(parcel: Parcel) -> tuple[list[Any], float]:
-    """What a worker is sent: the results of some calls, and the seconds that they took.
+    """Run some calls on a worker, and return their results and the seconds that they took.
 
     Workers may join at any time, so each one is compared with the client whenever it works.
     """
@@ -104,11 +104,11 @@ class ClusterExecutor(Executor):
 
     @property
     def queued(self) -> int:
-        """How many calls may wait: enough for groups of the right size on all workers."""
+        """The number of calls that may wait: enough for groups of the right size on all workers."""
         return min(_MOST_CALLS_AHEAD, _AHEAD * self._threads * self._group())
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        """Send a call; calls of the same function on the same first argument share tasks."""
+        """Send a call, and return its future; calls of one function on the same first argument share tasks."""
         if self._closed:
             raise WorkerError(_CLOSED)
         future: Future[T] = Future()
@@ -123,17 +123,18 @@ class ClusterExecutor(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more calls; those that were sent go on unless they are to be cancelled."""
+        """Take no more calls; those that were sent go on, unless `cancel_futures` is true."""
         self._closed = True
         if cancel_futures:
             self._loop.add_callback(self._stop)
 
     def _group(self) -> int:
-        """Calls in a task; one, as long as nobody knows how long they take."""
+        """Return how many calls make a task; one, as long as nobody knows how long they take."""
         seconds = max(_TASK_SECONDS, _SCHEDULER_SECONDS * self._threads)
         return self._pace.group(seconds, _MOST_CALLS_AHEAD // (_AHEAD * self._threads))
 
     def _send(self) -> None:
+        """Send all gathered calls to the cluster, in tasks of the right size."""
         self._gathering = False  # first, so that a call which comes now is sent now or later, but never forgotten
         calls = [self._gathered.popleft() for _ in range(len(self._gathered))]
         calls = [call for call in calls if not call.future.done()]
@@ -150,6 +151,7 @@ class ClusterExecutor(Executor):
         self._mark_under_way()
 
     def _send_together(self, calls: list[_Call]) -> None:
+        """Send some calls as one task; if that fails, their futures get the error."""
         number, self._sent = self._sent, self._sent + 1
         parcel = Parcel(fingerprint(), [(call.function, call.arguments, call.keywords) for call in calls])
         try:
@@ -161,6 +163,7 @@ class ClusterExecutor(Executor):
         task.delivery = asyncio.ensure_future(self._deliver(number, task))
 
     async def _deliver(self, number: int, task: _Task) -> None:
+        """Wait for a task, and hand its results, or its error, to the futures of its calls."""
         try:
             results, seconds = await task.handle.result()
         except (CancelledError, asyncio.CancelledError):
@@ -181,7 +184,7 @@ class ClusterExecutor(Executor):
             self._pace.learn(seconds, weight=0.5)
 
     def _mark_under_way(self) -> None:
-        """The oldest tasks are those that workers run: their calls are finished after Ctrl-C, others are cancelled."""
+        """Mark the oldest tasks, one per thread, as running: after Ctrl-C they are finished, and others cancelled."""
         for task, _ in zip(list(self._tasks.values()), range(self._threads), strict=False):
             if not task.under_way:
                 task.under_way = True
@@ -195,7 +198,7 @@ class ClusterExecutor(Executor):
             self._loop.add_callback(self._sweep)
 
     async def _sweep(self) -> None:
-        """Cancel the tasks of cancelled calls, unless somebody wants another call of theirs."""
+        """Cancel the tasks all of whose calls are done or cancelled."""
         self._sweeping = False
         unwanted = {k: task for k, task in self._tasks.items() if all(call.future.done() for call in task.calls)}
         for number in unwanted:
@@ -209,13 +212,13 @@ class ClusterExecutor(Executor):
         await self._client.cancel([task.handle for task in tasks])
 
     async def _watch(self) -> None:
-        """Follow the number of workers; when none is left, say so, and do not wait for ever."""
+        """Follow the number of workers; if none is left for `patience` seconds, let all tasks fail."""
         since: float | None = None
         while not self._closed:
             await asyncio.sleep(_LOOK_SECONDS)
             try:
                 threads = sum((await self._client.nthreads()).values())
-            except Exception:  # no scheduler: the tasks hear of that themselves
+            except Exception:  # no scheduler: the tasks fail by themselves
                 continue
             if threads or not self._tasks:
                 self._threads, since = threads or self._threads, None
@@ -229,7 +232,7 @@ class ClusterExecutor(Executor):
 
 
 def _translated(error: Exception) -> Exception:
-    """Turn an error of the cluster into one of ours; what a call raised comes back as it is."""
+    """Return the cluster's error as one of banditto's; what a call itself raised comes back as it is."""
     if isinstance(error, BandittoError):
         return error
     kind = type(error).__name__

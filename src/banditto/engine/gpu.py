@@ -38,7 +38,7 @@ class Device:
         register_namespace(cupy.ndarray, self.arrays)
 
     def start(self, policy: BatchedPolicy[Any], replicates: int) -> Any:
-        """Make the state before the first batch; every replicate begins alike: one of them, seen as many."""
+        """Return the state before the first batch; all replicates begin alike, so one of them is shown as many."""
 
         def repeated(array: Any) -> Any:
             return self.cupy.broadcast_to(self.cupy.asarray(array), (replicates, *array.shape[1:]))
@@ -46,19 +46,19 @@ class Device:
         return changed(policy.init(1), repeated)
 
     def coins(self, seed: int, start: int, count: int) -> Coins:
-        """Make coins in CuPy arrays."""
+        """Return coins in CuPy arrays."""
         return _DeviceCoins(seed, start, count)
 
     def noise(self, seed: int, side: int, block: int) -> Noise:
-        """Make noise that draws rewards in CuPy arrays."""
+        """Return noise that draws rewards in CuPy arrays."""
         return _DeviceNoise(self, seed, side, block)
 
     def host(self, array: Any) -> Any:
-        """Copy an array from the GPU into one of NumPy's."""
+        """Return an array of the GPU as a NumPy array."""
         return self.cupy.asnumpy(array)
 
     def launch(self, name: str, threads: int, *arguments: Any) -> None:
-        """Run a kernel with at least as many threads."""
+        """Run the kernel `name` with at least `threads` threads."""
         self._module.get_function(name)((-(-threads // _THREADS),), (_THREADS,), arguments)
 
     def steps(self, array: Any) -> tuple[int, int]:
@@ -101,7 +101,7 @@ class _Standard:
         return array.astype(dtype, copy=False)
 
     def within(self, values: Any, cut: Any) -> Any:
-        """Say which entries lie at most `cut` below the largest of their row."""
+        """Return a mask of the entries that lie at most `cut` below the largest of their row."""
         rows, arms = values.shape
         found = self._cupy.empty((rows, arms), dtype=self.bool)
         cuts = self._cupy.broadcast_to(self._cupy.asarray(cut, dtype=self._cupy.float64), (rows, 1))
@@ -110,12 +110,12 @@ class _Standard:
         return found
 
     def times(self, mask: Any, number: int) -> Any:
-        """The number where a mask is true, else 0; arm-major, so that neighbouring threads draw from neighbours."""
+        """Return `number` where a mask is true, else 0; arm-major, so that neighbouring threads read neighbours."""
         plan = self._cupy.empty(mask.shape[::-1], dtype=self._cupy.int64).T
         return self._cupy.multiply(mask, number, out=plan)
 
     def counted(self, mask: Any) -> Any:
-        """Count the entries of each row that are true."""
+        """Return how many entries of each row are true; shape (R, 1)."""
         rows, arms = mask.shape
         found = self._cupy.empty((rows, 1), dtype=self._cupy.int64)
         self._place.launch("count_bool", rows, mask, *self._place.steps(mask), rows, arms, found)
@@ -142,14 +142,15 @@ class _Standard:
         return self._reduced("sum", array, axis, keepdims)
 
     def any(self, array: Any, axis: int | None = None, keepdims: bool = False) -> Any:
-        """Say whether some entry along an axis is true."""
+        """Return whether some entry along an axis is true."""
         return self._reduced("any", array, axis, keepdims)
 
     def all(self, array: Any, axis: int | None = None, keepdims: bool = False) -> Any:
-        """Say whether all entries along an axis are true."""
+        """Return whether all entries along an axis are true."""
         return self._reduced("all", array, axis, keepdims)
 
     def _reduced(self, name: str, array: Any, axis: int | None, keepdims: bool) -> Any:
+        """Return a reduction along an axis: by our kernel over the few arms of each replicate, else by CuPy."""
         known = array.ndim == 2 and name in _REDUCED.get(array.dtype.name, ())
         if known and axis is None and not keepdims:
             array, axis, known = self._reduced(name, array, 1, False), None, False  # row by row first
@@ -162,15 +163,15 @@ class _Standard:
 
 
 class _DeviceCoins(Coins):
-    """The same coins, looked up on the GPU."""
+    """The same coins as on the CPU, looked up on the GPU."""
 
     def words(self, purpose: str, batch: int, arm: int = 0) -> WordArray:
-        """Look up 64 random bits for each replicate, shape (R,)."""
+        """Return 64 random bits for each replicate, shape (R,)."""
         words: WordArray = device().cupy.asarray(super().words(purpose, batch, arm))
         return words
 
     def uniform(self, purpose: str, batch: int, arm: int = 0) -> FloatArray:
-        """Look up a uniform number in [0, 1) for each replicate, shape (R, 1)."""
+        """Return a uniform number in [0, 1) for each replicate, shape (R, 1)."""
         place = device()
         key = self.key(purpose, batch, arm)
         values = place.cupy.empty((self.count, 1))
@@ -181,7 +182,7 @@ class _DeviceCoins(Coins):
 
 
 class _DeviceNoise(Noise):
-    """Rewards drawn on the GPU, at the places of the CPU's."""
+    """Noise whose rewards are drawn on the GPU, from the same places of the stream as on the CPU."""
 
     __slots__ = ("_device",)
 
@@ -190,19 +191,19 @@ class _DeviceNoise(Noise):
         self._device = place
 
     def binomial_totals(self, pulls: IntArray, means: Sequence[float]) -> FloatArray:
-        """Draw from Binomial(pulls, mean) once for each (replicate, arm)."""
+        """Return a draw of Binomial(pulls, mean) for each (replicate, arm)."""
         check_arms(pulls, len(means))
         return self._drawn("binomial_totals", pulls, self._device.cupy.asarray(means), False)
 
     def normal_totals(self, pulls: IntArray, means: Sequence[float], sigma: float) -> FloatArray:
-        """Draw from Normal(pulls mean, pulls sigma^2) once for each (replicate, arm)."""
+        """Return a draw of Normal(pulls mean, pulls sigma^2) for each (replicate, arm)."""
         check_arms(pulls, len(means))
         return self._drawn("normal_totals", pulls, self._device.cupy.asarray(means), sigma)
 
     def discrete_totals(
         self, pulls: IntArray, values: Sequence[Sequence[float]], probabilities: Sequence[Sequence[float]]
     ) -> FloatArray:
-        """Draw values times multinomial counts for each (replicate, arm), added up in the order of the values."""
+        """Return totals (replicate, arm) of discrete rewards: values times multinomial counts, in fixed order."""
         check_arms(pulls, len(values))
         totals: FloatArray = self._device.cupy.zeros(pulls.shape[::-1])
         for arm, own in enumerate(values):
@@ -212,13 +213,13 @@ class _DeviceNoise(Noise):
         return totals.T
 
     def binomials(self, counts: IntArray, probability: float | FloatArray) -> IntArray:
-        """Draw from Binomial(count, probability) once for each count (R,)."""
+        """Return a draw of Binomial(count, probability) for each count (R,)."""
         means = self._device.cupy.broadcast_to(self._device.cupy.asarray(probability), counts.shape)
         drawn = self._drawn("binomial_totals", counts[:, None], self._device.cupy.ascontiguousarray(means), True)
         return drawn[:, 0].astype(np.int64)
 
     def _drawn(self, kernel: str, pulls: Any, means: Any, option: Any) -> FloatArray:
-        """Draw totals (R, K), arm-major, by a kernel."""
+        """Return totals (R, K), arm-major, that a kernel draws."""
         place = self._device
         rows, arms = pulls.shape
         totals = place.cupy.empty((arms, rows))

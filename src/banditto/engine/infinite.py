@@ -63,12 +63,12 @@ class PlacedExecution:
         return PlacedPulls(pulls, places)
 
     def batches(self) -> Iterator[Batch]:
-        """Play to the end; yield each batch as it is played."""
+        """Play to the end; yield each batch as it is played: its pulls, and what a pull of each slot loses."""
         while (plan := self.advance()) is not None:
             yield plan.pulls, self._losses(plan.places)
 
     def _losses(self, places: FloatArray) -> FloatArray:
-        """Work out what one pull of each slot loses; a rounding below the best counts as nothing."""
+        """Return what one pull of each slot loses; a mean that rounding puts above the best loses nothing."""
         losses: FloatArray = np.maximum(self._environment.best - self._environment.means_at(places), 0.0)
         return losses
 
@@ -77,7 +77,7 @@ Slots = list[tuple[tuple[float, ...], int]]
 
 
 def row_of(plan: PlacedPulls | None, row: int) -> Slots:
-    """Return (action, pulls) of one replicate, slots without pulls left out."""
+    """Return (action, pulls) of one replicate, without slots that have no pulls; none if there is no plan."""
     if plan is None:
         return []
     pulls = plan.pulls[row].tolist()
@@ -85,7 +85,7 @@ def row_of(plan: PlacedPulls | None, row: int) -> Slots:
 
 
 def _common(one: Slots, two: Slots) -> int:
-    """Count the pulls that two rows begin with in common."""
+    """Return how many pulls two rows begin with in common."""
     shared = 0
     for (action, pulls), (other, more) in zip(one, two, strict=False):
         if action != other:
@@ -108,21 +108,21 @@ class InfinitePlayer:
 
     @property
     def block_size(self) -> int:
-        """How many pairs make a block, which is a part of the noise's address."""
+        """The number of pairs in a block, which is a part of the noise's address."""
         return pairs_per_block(self.environment)
 
     def executions(self, block: int) -> tuple[PlacedExecution, PlacedExecution]:
-        """Make both sides of a block of pairs: the same coins, fresh noise."""
+        """Return both sides of a block of pairs: the same coins, fresh noise."""
         coins = Coins(self.run.seed, block * self.block_size, self.block_size)
         first, second = (self.follow(coins, Noise(self.run.noise_seed, side, block)) for side in (0, 1))
         return first, second
 
     def follow(self, coins: Coins, noise: Noise) -> PlacedExecution:
-        """Make executions with these coins and this noise, to be followed batch by batch."""
+        """Return executions with these coins and this noise, to be followed batch by batch."""
         return PlacedExecution(self.policy, self.environment, coins, noise)
 
     def play_block(self, start: int, keep: int) -> PairCounts:
-        """Play the whole block that begins with pair `start`, and count its first `keep` pairs."""
+        """Play the whole block that begins with pair `start`, and return the counts of its first `keep` pairs."""
         first, second = self.executions(start // self.block_size)
         diverged = np.zeros(self.block_size, dtype=np.int64)  # batch of first divergence, 0 for none
         numbers = np.zeros(self.block_size, dtype=np.int64)  # and the number of the first pull that differs
@@ -138,7 +138,7 @@ class InfinitePlayer:
         return PairCounts.of(diverged, numbers, (first.regret, second.regret), keep)
 
     def trajectories(self, pair: int) -> tuple[Trajectory, Trajectory]:
-        """Play one pair; both of its trajectories, whose actions are numbered alike, as they come up."""
+        """Play one pair, and return both trajectories; they number actions alike, as they come up."""
         block, row = divmod(pair, self.block_size)
         numbers: dict[tuple[float, ...], int] = {}
         sides = []
@@ -153,18 +153,18 @@ class InfinitePlayer:
         return first, second
 
     def watch(self, pair: int, rounds: IntArray) -> tuple[Watched, Watched]:
-        """Play one pair, and look at both sides in these rounds."""
+        """Play one pair, and return what both sides did in these rounds."""
         first, second = (
             Watched(side.arms_at(rounds), side.digest, len(side.actions)) for side in self.trajectories(pair)
         )
         return first, second
 
     def regrets_at(self, pairs: int, pulls: IntArray) -> FloatArray:
-        """Regret of the first pairs' executions after each of `pulls`; shape (executions, N)."""
+        """Return the regret of the first pairs' executions after each of `pulls`; shape (executions, N)."""
         return regrets_of(self.executions(0), min(pairs, self.block_size), pulls)
 
     def count_differing(self, group: int, size: int) -> int:
-        """Count how many of the `size` pairs of a group differ."""
+        """Return how many of the `size` pairs of a group differ."""
         coins = Coins(self.run.seed, group * size, size)
         one, two = (self.follow(coins, Noise(self.run.noise_seed, side, group)) for side in (0, 1))
         apart = np.zeros(size, dtype=np.bool_)

@@ -20,7 +20,7 @@ from banditto.problems.environment import Environment
 
 
 class LedExecution(Execution):
-    """Many executions in step; `led` says in which of them a lead has decided so far, (R, 1)."""
+    """Many executions in step; `led` (R, 1) says in which of them a lead has decided so far."""
 
     def __init__(self, policy: Leading[Any], environment: Environment, coins: Coins, noise: Noise) -> None:
         super().__init__(policy, environment, coins, noise)
@@ -36,7 +36,7 @@ class LedExecution(Execution):
 
 
 def count_led(run: Run, policy: Leading[Any], executions: int) -> int:
-    """Count in how many of a run's first executions a lead decided: those of the first side of its first pairs."""
+    """Return in how many of a run's first executions a lead decided; they are the first sides of its first pairs."""
     size = pairs_per_block(run.environment)
     led = 0
     for start in range(0, executions, size):

@@ -45,9 +45,9 @@ _SECONDS_BETWEEN_SYNCS = 1.0
 
 
 class _Place(NamedTuple):
-    """How far the file is known: its length, the last line's checksum, and what was counted up to there.
+    """What is known of the file: its length, the last line's checksum, and what was counted up to there.
 
-    One object, so that an interrupt finds a line either written and passed, or neither; then the next takes its place.
+    It is one object, replaced at once, so that after an interrupt a line is either written and counted, or neither.
     """
 
     size: int = 0
@@ -63,7 +63,7 @@ class Ledger:
     """The finished blocks of one run, in a folder of its own; one process at a time may have it open."""
 
     def __init__(self, folder: Path, run: Mapping[str, Any], block_pairs: int) -> None:
-        """`run` says what is played, in the order in which differences are told."""
+        """Open or make the ledger in `folder`; `run` says what is played, in the order that errors compare it."""
         self.path = folder / FILE_NAME
         self._block_pairs = block_pairs
         self._run = json.loads(_text(dict(run) | {"block_pairs": block_pairs}))
@@ -82,6 +82,7 @@ class Ledger:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        """Close and unlock the file; remove it if no block was finished."""
         if self.pairs == 0:
             if fcntl is None:
                 self._file.close()  # Windows removes no open file, and the lock is on another one
@@ -97,23 +98,23 @@ class Ledger:
 
     @property
     def pairs(self) -> int:
-        """How many pairs are in the finished blocks."""
+        """The number of pairs in the finished blocks."""
         part = self._place.part
         return self._place.counts.pairs + (0 if part is None else part.pairs)
 
     @property
     def counts(self) -> PairCounts:
-        """All that is there, merged in the order of the blocks."""
+        """The counts of all finished blocks, merged in their order."""
         part = self._place.part
         return self._place.counts if part is None else self._place.counts.plus(part)
 
     @property
     def whole(self) -> tuple[PairCounts, int]:
-        """Return what whole blocks add up to, and the number of the next one."""
+        """The counts of all whole blocks together, and the number of the next block."""
         return self._place.counts, self._place.following
 
     def plan(self, pairs: int | None) -> None:
-        """Say how many pairs are wanted in all, before any is played; None: until the result is settled."""
+        """Record how many pairs are wanted in all, before any is played; None means until the result is settled."""
         plans = self._place.plans
         if not plans:
             self._write({"ledger": FORMAT, **self._run, "numpy": np.__version__, "planned": pairs}, plans=(pairs,))
@@ -121,11 +122,11 @@ class Ledger:
             self._write({"planned": pairs}, plans=self._plans_with(pairs))
 
     def _plans_with(self, pairs: int | None) -> tuple[int | None, ...]:
-        """Return the first plan and the last; before the first pair a plan may be changed without a trace."""
+        """Return the first plan and the latest; before the first pair is played a new plan replaces the first."""
         return (*self._place.plans[:1], pairs) if self.pairs else (pairs,)
 
     def append(self, number: int, block: PairCounts) -> None:
-        """Keep a finished block; one that is there already is left as it is."""
+        """Store a finished block; one that is stored already is left as it is."""
         counts, following = self.whole
         part = self._place.part
         if number < following or (part is not None and number == following and block.pairs <= part.pairs):
@@ -145,16 +146,17 @@ class Ledger:
             self._write(line, part=block)
 
     def look(self) -> None:
-        """Say that the result of all that is there is shown to somebody."""
+        """Record that somebody is shown the result of all pairs so far."""
         if self.pairs not in self._place.looks:
             self._write({"look": self.pairs}, looks=_remembered(self._place.looks, self.pairs))
 
     def as_planned(self) -> bool:
-        """Say whether the pairs are as many as were planned before the first, and no other number was ever shown."""
+        """Return whether the pairs are as many as planned before the first, and no other number was ever shown."""
         planned = self._place.plans[:1]
         return self._place.plans == planned == (self.pairs,) and set(self._place.looks) <= {self.pairs}
 
     def _write(self, content: Mapping[str, Any], **changes: Any) -> None:
+        """Append a line to the file and, once it is written, take over `changes`; the disk is synced now and then."""
         place = self._place
         text, check = _checked(content, place.check)
         line = f"{text}\n".encode("ascii")
@@ -170,12 +172,12 @@ class Ledger:
             self._synced = time.monotonic()
 
     def _read(self) -> None:
-        """Follow the file from its beginning, holding one line at a time."""
+        """Read the file from its beginning, line by line; refuse one that is damaged or belongs to another run."""
         self._file.seek(0)
         for number, line in enumerate(self._file, start=1):
             if not line.endswith(b"\n"):
                 if number == 1 and not (line.startswith(_BEGINNING) or _BEGINNING.startswith(line)):
-                    raise ConflictError(f"{self.path} is something else: remove the file, or choose another folder")
+                    raise ConflictError(f"{self.path} is not a ledger: remove the file, or choose another folder")
                 logger.warning("%s: the last line was not finished; its block is played again", self.path.name)
                 return
             try:
@@ -183,7 +185,7 @@ class Ledger:
                 check = int(content.pop("check"), 16)
                 expected, _ = _checked(content, self._place.check)
                 if f"{expected}\n".encode("ascii") != line or ("ledger" in content) != (number == 1):
-                    raise ValueError("the checksum is another")
+                    raise ValueError("the checksum does not match")
                 place = self._place._replace(size=self._place.size + len(line), check=check)
                 self._place = place._replace(**self._understood(content, number))
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -192,7 +194,7 @@ class Ledger:
                 ) from None
 
     def _understood(self, content: dict[str, Any], number: int) -> dict[str, Any]:
-        """Interpret a line; what it changes comes back, or an error is raised if it does not fit."""
+        """Return what a line changes in `_Place`; raise an error if the line does not fit."""
         if number == 1:
             self._compare(content)
             return {"plans": (content["planned"],)}
@@ -209,6 +211,7 @@ class Ledger:
         return {"counts": counts.plus(block), "following": following + 1, "part": None}
 
     def _compare(self, header: dict[str, Any]) -> None:
+        """Refuse a file that was written by another run, or by a newer banditto."""
         if header["ledger"] > FORMAT:
             raise ConflictError(f"{self.path} was written by a newer banditto")
         for name, here in self._run.items():
@@ -216,16 +219,16 @@ class Ledger:
             if there != here:
                 values = [shown(value[:12] if name == "digest" else value) for value in (there, here)]
                 told = f"{name.replace('_', ' ')} {values[0]} there, {values[1]} now"
-                raise ConflictError(f"{self.path} is of another run: {told}; choose another folder")
+                raise ConflictError(f"{self.path} belongs to another run: {told}; choose another folder")
         if header["numpy"] != np.__version__:
             logger.warning(
-                "%s was begun with NumPy %s, and this is %s: rewards may be drawn otherwise, all of them fresh",
+                "%s was begun with NumPy %s, and this is %s: rewards may be drawn differently, but all are fresh",
                 *(self.path.name, header["numpy"], np.__version__),
             )
 
 
 def _opened(path: Path) -> tuple[BinaryIO, Callable[[], object]]:
-    """Open the file, made if need be, lock it, and return it with what unlocks it once it is closed."""
+    """Open the file, or make it, and lock it; return it with the function that unlocks it once it is closed."""
     lock = _lock_of(path) if fcntl is None else partial(_flock, path)  # may refuse, before anything is made
     while True:
         try:
@@ -252,7 +255,7 @@ def _opened(path: Path) -> tuple[BinaryIO, Callable[[], object]]:
 
 
 def _flock(path: Path, file: BinaryIO) -> Callable[[], object]:
-    """Lock the file itself; closing it unlocks it, and so does the end of the process, whatever that was."""
+    """Lock the file itself; closing it, or the end of the process, unlocks it. What comes back does nothing."""
     try:
         fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -263,7 +266,7 @@ def _flock(path: Path, file: BinaryIO) -> Callable[[], object]:
 
 
 def _lock_of(path: Path) -> Callable[[BinaryIO], Callable[[], object]]:
-    """Return what locks a file beside this one: on Windows a lock keeps others from reading what it is on.
+    """Return a function that locks a file beside this one: on Windows a locked file cannot be read by others.
 
     Only a lock that the system takes back when a process dies will do: a file that merely exists stays after a crash.
     """
@@ -272,12 +275,13 @@ def _lock_of(path: Path) -> Callable[[BinaryIO], Callable[[], object]]:
             warnings.simplefilter("ignore")  # filelock warns of what is refused here
             from filelock import FileLock, SoftFileLock, Timeout
     except ImportError:
-        raise InvalidArgument("out", str(path.parent), "no folder before filelock is installed, to lock it") from None
+        raise InvalidArgument("out", str(path.parent), "none until filelock is installed, to lock it") from None
     if FileLock is SoftFileLock:
-        raise InvalidArgument("out", str(path.parent), "no folder on this system, which has no locks for its files")
+        raise InvalidArgument("out", str(path.parent), "none on this system, which cannot lock files")
     lock = FileLock(path.with_name(path.name + ".lock"), thread_local=False)
 
     def locked(file: BinaryIO) -> Callable[[], object]:
+        """Lock the file beside this one, or refuse if another process has it; return the function that unlocks it."""
         try:
             lock.acquire(timeout=0)
         except Timeout:
@@ -295,6 +299,7 @@ def _in_use(path: Path) -> ConflictError:
 
 
 def _block_of(content: dict[str, Any]) -> PairCounts:
+    """Return the counts of a block that a line of the file holds."""
     mean, squares, largest = content["regret"]
     return PairCounts(
         pairs=content["pairs"],
@@ -306,7 +311,7 @@ def _block_of(content: dict[str, Any]) -> PairCounts:
 
 
 def _remembered(looks: tuple[int, ...], pairs: int) -> tuple[int, ...]:
-    """Add a look; two different ones say all, so that memory stays flat however often one looks."""
+    """Return the looks with one more; two different ones are enough to know, so that memory stays flat."""
     return looks if pairs in looks else (*looks, pairs)[-2:]
 
 
@@ -316,6 +321,6 @@ def _text(content: Mapping[str, Any]) -> str:
 
 
 def _checked(content: Mapping[str, Any], before: int) -> tuple[str, int]:
-    """Write a line with its checksum, which comes back as well."""
+    """Return the text of a line with its checksum, and the checksum."""
     check = zlib.crc32(_text(content).encode("ascii"), before)
     return _text({**content, "check": f"{check:08x}"}), check

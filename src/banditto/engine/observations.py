@@ -26,7 +26,7 @@ class SeenBatch(NamedTuple):
 
 
 class SeenMetric(NamedTuple):
-    """A metric that was told with rewards: for each complete batch the number, sum and squares of its values."""
+    """A metric that was told with rewards: for each complete batch the number of its values, their sum and squares."""
 
     name: str
     batches: tuple[SeenBatch, ...]
@@ -35,7 +35,7 @@ class SeenMetric(NamedTuple):
 
 
 class Flow(NamedTuple):
-    """How tickets went, arm by arm: planned and handed out in complete batches; those that are settled, and lost."""
+    """How tickets went, arm by arm: planned and assigned in complete batches; handed out and lost in all."""
 
     planned: tuple[int, ...]
     assigned: tuple[int, ...]
@@ -45,7 +45,7 @@ class Flow(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Observations:
-    """What was seen of one execution, and by which policy.
+    """What was seen of one execution, and which policy decided.
 
     Attributes:
         names: of the arms, in order.
@@ -81,20 +81,20 @@ class Observations:
     warnings: tuple[str, ...] = ()
 
     def own_units(self, value: float) -> float:
-        """Turn a mean from the policy's units into those of the rewards."""
+        """Return a mean, given in the policy's units, in the rewards' own units."""
         if self.ends is None:
             return value
         low, high = self.ends
         return low + value * (high - low)
 
     def own_difference(self, value: float) -> float:
-        """Turn a difference of means into the rewards' own units."""
+        """Return a difference of means, given in the policy's units, in the rewards' own units."""
         return value if self.ends is None else value * (self.ends[1] - self.ends[0])
 
 
 @runtime_checkable
 class Observed(Protocol):
-    """Whatever can be analysed: it says what was seen."""
+    """Anything that can be analysed, because it says what was seen."""
 
     def observations(self) -> Observations:
         """Return what was seen, batch by batch."""

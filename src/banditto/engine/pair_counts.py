@@ -11,7 +11,7 @@ from banditto.core.arrays import FloatArray, IntArray, namespace
 
 @dataclass(frozen=True, kw_only=True)
 class Moments:
-    """Count, mean, sum of squared deviations and maximum; two of them merge exactly as one long list would."""
+    """Count, mean, sum of squared deviations and maximum of a list; those of two lists can be merged."""
 
     count: int = 0
     mean: float = 0.0
@@ -20,14 +20,14 @@ class Moments:
 
     @classmethod
     def of(cls, values: FloatArray) -> Moments:
-        """Work out the moments of a non-empty array."""
+        """Return the moments of a non-empty array."""
         xp = namespace(values)
         mean = float(xp.mean(values))
         squares = float(xp.sum((values - mean) ** 2))
         return cls(count=values.shape[0], mean=mean, squares=squares, largest=float(xp.max(values)))
 
     def plus(self, other: Moments) -> Moments:
-        """Merge two lists' moments (Chan, Golub and LeVeque 1979); the order of blocks is fixed by the caller."""
+        """Return the moments of two lists together (Chan, Golub and LeVeque 1979); the caller fixes their order."""
         count = self.count + other.count
         shift = other.mean - self.mean
         return Moments(
@@ -47,7 +47,7 @@ class Moments:
 
 @dataclass(frozen=True, kw_only=True)
 class PairCounts:
-    """The result of some pairs: small, whatever the horizon and the number of pairs."""
+    """What was counted over some pairs: mismatches, where they diverged, and regret; small, however many pairs."""
 
     pairs: int = 0
     mismatches: int = 0
@@ -57,7 +57,7 @@ class PairCounts:
 
     @classmethod
     def of(cls, diverged: IntArray, pulls: IntArray, regrets: tuple[FloatArray, FloatArray], keep: int) -> PairCounts:
-        """Count from the batch and the pull of first divergence of each pair (0: none) and both sides' regrets."""
+        """Return counts, from each pair's batch and pull of first divergence (0: none) and both sides' regrets."""
         rows = namespace(diverged).nonzero(diverged[:keep])[0]
         return cls(
             pairs=keep,
@@ -69,7 +69,7 @@ class PairCounts:
         )
 
     def plus(self, other: PairCounts) -> PairCounts:
-        """Merge the counts of two parts; their pairs are counted together."""
+        """Return the counts of two parts together."""
         return PairCounts(
             pairs=self.pairs + other.pairs,
             mismatches=self.mismatches + other.mismatches,
@@ -80,13 +80,13 @@ class PairCounts:
 
 
 def _counted(values: IntArray) -> Counter[int]:
-    """Count how often each value occurs."""
+    """Return how often each value occurs."""
     found, numbers = namespace(values).unique_counts(values)
     return Counter(dict(zip(found.tolist(), numbers.tolist(), strict=True)))
 
 
 def gaps(means: tuple[float, ...]) -> list[float]:
-    """Return what each arm loses per pull, which is 0 for the best."""
+    """Return what a pull of each arm loses; 0 for the best arm."""
     best = max(means)
     return [best - mean for mean in means]
 

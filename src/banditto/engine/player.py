@@ -18,18 +18,15 @@ from banditto.core.horizons import LONGEST_HORIZON, LONGEST_ROUND_HORIZON, check
 from banditto.engine.backend import Backend, check_machine
 from banditto.engine.block_sizes import is_infinite
 from banditto.engine.pair_counts import PairCounts
+from banditto.policies.plain_policy import PlainPolicy
 from banditto.policies.policy import Acting, AnyPolicy, PlacedPolicy, Policy, RoundPolicy
+from banditto.policies.recognising import check_policy
 from banditto.problems.environment import Environment, LinearEnvironment
-
-_EXAMPLES = {
-    "policy": "a policy object, such as RandomThreshold(arms=3, horizon=10**8, rho=0.1)",
-    "environment": "an environment object, such as Bernoulli([0.9, 0.8, 0.7])",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One policy on one environment with one pair of seeds: what is sent to workers."""
+    """One policy on one environment with one pair of seeds: everything that a worker needs."""
 
     policy: AnyPolicy
     environment: Environment
@@ -48,16 +45,16 @@ def run_of(
     horizon: int | None,
     backend: Backend = "numpy",
 ) -> Run:
-    """Check a run and make it: a replicable policy brings its own horizon, a baseline needs one."""
-    for value, argument, needed in ((policy, "policy", "check_rewards"), (environment, "environment", "means")):
-        if isinstance(value, type) or not hasattr(value, needed):
-            raise InvalidArgument(argument, value, f"{_EXAMPLES[argument]}")
+    """Check a run and return it: a replicable policy brings its own horizon, a baseline needs one."""
+    check_policy(policy)
+    if isinstance(environment, type) or not hasattr(environment, "means"):
+        raise InvalidArgument("environment", environment, "an environment object, such as Bernoulli([0.9, 0.8, 0.7])")
     arms = len(environment.means)
     # averages of a log may exceed a promised rate by chance
     means = () if getattr(environment, "observed", False) else environment.means
     policy.check_rewards(environment.rewards, means)
     _check_actions(policy, environment)
-    if isinstance(policy, RoundPolicy):
+    if isinstance(policy, RoundPolicy | PlainPolicy):
         horizon = _round_horizon(policy, horizon, arms)
     elif arms and policy.arms != arms:
         raise InvalidArgument("environment", f"{arms} arms", f"{policy.arms} arms, as the policy has")
@@ -72,19 +69,27 @@ def run_of(
         noise_seed = derived_noise_seed(seed)
     noise_seed = integer(noise_seed, "noise_seed", 0, LARGEST_SEED)
     check_machine(backend, policy, environment)
-    return Run(
+    run = Run(
         policy=policy, environment=environment, horizon=horizon, seed=seed, noise_seed=noise_seed, backend=backend
     )
+    if isinstance(policy, PlainPolicy):
+        own = policy.arguments.get("arms", arms)
+        if isinstance(own, int) and own != arms:
+            raise InvalidArgument("environment", f"{arms} arms", f"{own} arms, as {policy.name} was made for")
+        from banditto.engine.fresh_starts import check_fresh_starts  # loads compiled code, for the rewards
+
+        check_fresh_starts(run, policy)
+    return run
 
 
-def _round_horizon(policy: RoundPolicy, horizon: int | None, arms: int) -> int:
+def _round_horizon(policy: RoundPolicy | PlainPolicy, horizon: int | None, arms: int) -> int:
     if horizon is None:
         raise InvalidArgument("horizon", None, f"a horizon, which {policy.name} does not have itself")
     return checked_horizon(horizon, checked_arms(arms), LONGEST_ROUND_HORIZON)
 
 
 def _check_actions(policy: AnyPolicy, environment: Environment) -> None:
-    """A linear policy needs an environment with its actions, and infinitely many actions a policy that can cope."""
+    """Refuse a linear policy on other actions, and infinitely many actions for a policy that needs a list."""
     if isinstance(policy, Acting):
         _check_acting(policy, environment)
     if is_infinite(environment) and not isinstance(policy, PlacedPolicy):
@@ -99,7 +104,7 @@ def _check_acting(policy: Acting, environment: Environment) -> None:
 
 
 def _check_largest_batch(policy: Policy[Any], environment: Environment) -> None:
-    """Refuse before the first batch what the environment would refuse at a later one."""
+    """Refuse at once a batch that is larger than the environment can draw, instead of when it comes up."""
     if environment.largest_count >= policy.horizon:
         return
     batches = policy.describe().to_dict()["batches"]
@@ -113,7 +118,7 @@ Unit = Literal["batch", "round"]
 
 
 class Watched(NamedTuple):
-    """One execution as somebody looks at it: the arms of chosen rounds, the sequence's digest, how many arms it has."""
+    """One execution as it is shown: the arms of chosen rounds, the sequence's digest, how many arms it has."""
 
     pulled: IntArray  # (N,)
     digest: str
@@ -124,14 +129,14 @@ Batch = tuple[IntArray, FloatArray]  # pulls (R, slot), and what one pull of eac
 
 
 class Followed(Protocol):
-    """Executions that somebody follows batch by batch, of arms or of an infinite set."""
+    """Executions that are followed batch by batch, of arms or of an infinite set."""
 
     @property
     def regret(self) -> FloatArray:
-        """What each replicate has lost so far; shape (R,)."""
+        """The pseudo-regret of each replicate so far; shape (R,)."""
 
     def batches(self) -> Iterator[Batch]:
-        """Play to the end; yield each batch as it is played."""
+        """Play to the end; yield each batch as it is played: its pulls, and what a pull loses."""
 
 
 class Player(Protocol):
@@ -139,29 +144,29 @@ class Player(Protocol):
 
     @property
     def unit(self) -> Unit:
-        """What the policy decides once in: a batch or a round."""
+        """What the policy decides in: batches or rounds."""
 
     @property
     def block_size(self) -> int:
-        """How many pairs make one unit of work."""
+        """The number of pairs in one unit of work."""
 
     def play_block(self, start: int, keep: int) -> PairCounts:
-        """Play pairs `start` to `start + keep - 1`, all in one block, and count them."""
+        """Play pairs `start` to `start + keep - 1`, all in one block, and return their counts."""
 
     def follow(self, coins: Coins, noise: Noise) -> Followed:
-        """Make executions with these coins and this noise, to be followed batch by batch."""
+        """Return executions with these coins and this noise, to be followed batch by batch."""
 
     def watch(self, pair: int, rounds: IntArray) -> tuple[Watched, Watched]:
-        """Play one pair, and look at both sides in these rounds (counted from 0, ascending)."""
+        """Play one pair, and return what both sides did in these rounds (counted from 0, ascending)."""
 
     def regrets_at(self, pairs: int, pulls: IntArray) -> FloatArray:
-        """Regret of the executions of so many pairs, or of fewer if that suffices, after each of `pulls` (ascending).
+        """Return the regret after each of `pulls` (ascending), of both executions of so many pairs, or of fewer pairs.
 
         The shape is (executions, N).
         """
 
     def count_differing(self, group: int, size: int) -> int:
-        """Count how many of the `size` pairs of a group differ, as cheaply as it can be done.
+        """Return how many of the `size` pairs of a group differ, as cheaply as it can be done.
 
         Groups may have any size, so that a search can look at hundreds of instances with few pairs each. No result
         that is reported comes from here.
@@ -169,12 +174,16 @@ class Player(Protocol):
 
 
 def player_of(run: Run) -> Player:
-    """Choose the player for a run's policy and environment."""
+    """Return the player for a run's policy and environment."""
     policy = run.policy
     if isinstance(policy, RoundPolicy):
         from banditto.engine.rounds import RoundPlayer  # compiled code is loaded only where it is used
 
         return RoundPlayer(run, policy)
+    if isinstance(policy, PlainPolicy):
+        from banditto.engine.plain_rounds import PlainPlayer
+
+        return PlainPlayer(run, policy)
     if is_infinite(run.environment) and isinstance(policy, PlacedPolicy):
         from banditto.engine.infinite import InfinitePlayer
 

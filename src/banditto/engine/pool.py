@@ -35,7 +35,7 @@ WORKER_DIED = (
 
 
 class Task(NamedTuple):
-    """The blocks that one task played, and the seconds that they took."""
+    """The counts of the blocks that one task played, and the seconds that they took."""
 
     blocks: list[PairCounts]
     seconds: float
@@ -46,7 +46,7 @@ Play = Callable[[Player, Parts], Task]
 
 
 def submitted(executor: Executor, call: Callable[..., T], *arguments: Any) -> Future[T]:
-    """Send a call to an executor.
+    """Send a call to an executor, with Ctrl-C held back, and return its future.
 
     A worker is started by a submission and inherits the signal mask: Ctrl-C, which reaches the whole process group,
     then cannot end a worker while it still imports. The parent gets a blocked signal a moment later.
@@ -65,65 +65,65 @@ class _Inline(Executor):
 
 
 class Pace:
-    """How long a call takes, as far as it is known, and how many of them make a task of the right length."""
+    """How long a call takes, as far as it is known; it says how many calls make a task of the right length."""
 
     def __init__(self) -> None:
         self.seconds: float | None = None  # for a call, once one has been made
 
     def learn(self, seconds: float, weight: float = 1.0) -> None:
-        """Take in how long a call took; `weight` is what the newest counts against what was known."""
+        """Take in how long a call took; `weight` is what the newest time counts in the average."""
         known = self.seconds
         self.seconds = seconds if known is None else weight * seconds + (1.0 - weight) * known
 
     def group(self, task_seconds: float, most: int) -> int:
-        """Say how many calls to send together: one as long as nobody knows how long they take, `most` at the most."""
+        """Return how many calls to send together, at most `most`; one as long as nobody knows how long they take."""
         if self.seconds is None:
             return 1
         return max(1, min(most, int(task_seconds / max(self.seconds, _QUICKEST))))
 
 
 class Share(NamedTuple):
-    """One block of a task, which may have several."""
+    """The place of one block in a task, which may have several blocks."""
 
     task: Future[Task]
     place: int
     pool: Pool
 
     def result(self) -> PairCounts:
-        """Wait for the task; the block comes back."""
+        """Wait for the task, and return the counts of this block."""
         played = self.task.result()
         self.pool.pace.learn(played.seconds / len(played.blocks))
         return played.blocks[self.place]
 
     def cancel(self) -> None:
-        """Cancel the whole task, unless it is under way."""
+        """Cancel the whole task, unless it is running already."""
         self.task.cancel()
 
 
 class Pool:
-    """An executor, how many tasks may wait in it, and the processes that are ours to end."""
+    """An executor, how many tasks may wait in it, and the processes that banditto itself must end."""
 
     def __init__(self, executor: Executor, tasks: int) -> None:
         self.executor = executor
         self.pace = Pace()
         self._tasks = tasks
-        # One that says how many calls may wait puts them together by itself.
+        # An executor that says how many calls may wait groups them by itself.
         self._groups = not isinstance(executor, _Inline) and not hasattr(executor, "queued")
 
     @property
     def queued(self) -> int:
-        """Blocks that may wait; an executor that knows better says so itself, and may change its mind."""
+        """The number of blocks that may wait; an executor may say so itself, and may change its mind."""
         return int(getattr(self.executor, "queued", self._tasks * self._group()))
 
     def together(self, left: int) -> int:
-        """Choose how many of the blocks left are the next task: fewer towards the end, so that workers end together."""
+        """Return how many of the blocks left make the next task: fewer near the end, so that workers end together."""
         return max(1, min(self._group(), left // self._tasks))
 
     def _group(self) -> int:
         return self.pace.group(_TASK_SECONDS, _MOST_BLOCKS) if self._groups else 1
 
     def submit(self, play: Play, player: Player, parts: Parts) -> list[Share]:
-        """Send some blocks as one task; a share for each comes back."""
+        """Send some blocks as one task, and return a share for each of them."""
         if isinstance(self.executor, _Inline):  # starts no process; held back, Ctrl-C would be lost in compiled code
             task = self.executor.submit(play, player, parts)
         else:
@@ -131,7 +131,7 @@ class Pool:
         return [Share(task, place, self) for place in range(len(parts))]
 
     def abandon(self) -> None:
-        """Do not wait for blocks that nobody will read; an executor that the caller brought is left alone."""
+        """Stop the processes of a pool of ours without waiting for their blocks; leave a caller's executor alone."""
         others = _pools.get(self.executor)
         if others is not None:
             for process in set(multiprocessing.active_children()) - others:
@@ -145,7 +145,7 @@ _pools: WeakKeyDictionary[Executor, set[multiprocessing.process.BaseProcess]] = 
 
 @contextmanager
 def pool_for(jobs: int, executor: Executor | None) -> Iterator[Pool]:
-    """Open the pool that a caller asked for; one of ours is ended afterwards."""
+    """Open the pool that a caller asked for, as a context; a pool of ours is ended afterwards."""
     if executor is not None:
         yield Pool(executor, _QUEUED_ELSEWHERE)
         return
@@ -169,7 +169,7 @@ def pool_for(jobs: int, executor: Executor | None) -> Iterator[Pool]:
 
 @contextmanager
 def shared_executor(jobs: int, executor: Executor | None) -> Iterator[Executor | None]:
-    """Open one pool for several runs in a row; None comes back for a single job."""
+    """Open one pool for several runs in a row, as a context; it is None for a single job."""
     if executor is not None or jobs == 1:
         yield executor
         return
@@ -179,7 +179,7 @@ def shared_executor(jobs: int, executor: Executor | None) -> Iterator[Executor |
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Hold Ctrl-C back for a moment, in this thread and in processes that it starts; it comes when the moment is over.
+    """Hold Ctrl-C back inside the `with` block, in this thread and in processes that it starts; it comes afterwards.
 
     The mask is for the processes. It is not enough here: the system gives the signal to any thread that does not block
     it, such as one of a linear algebra library, and Python then interrupts the main thread all the same. A worker that

@@ -1,4 +1,4 @@
-"""Per-round executions: a compiled loop around a baseline's choice, recorded as it is made.
+"""Per-round executions, recorded as they are made: a compiled loop around a baseline's choice, or a loop in Python.
 
 Both sides of a pair are played chunk by chunk into two small buffers, which are compared, run-length encoded and
 hashed before the next chunk: T integers are never in memory. Noise and coins are looked up by round, with one key
@@ -7,6 +7,7 @@ per pair, so any number of pairs is a prefix of a larger number.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -40,29 +41,56 @@ class RoundResult(NamedTuple):
     watched: IntArray
 
 
-class RoundExecution:
-    """One execution; `advance` plays the next rounds into `arms` and takes them into the digest."""
+class RoundExecution(ABC):
+    """One execution of a policy that chooses round by round, played in pieces, with a digest of its arms."""
 
-    def __init__(self, run: Run, policy: RoundPolicy, side: int, pair: int) -> None:
-        self._choose = policy.kernel()
+    def __init__(self, run: Run, side: int, pair: int) -> None:
         arms = len(run.environment.means)
-        self._parameters = policy.parameters(arms, run.horizon)
         self._reward = run.environment.round_kernel()
         self._law = run.environment.round_parameters()
-        self._coin_key = Coins(run.seed, pair).words("rounds", 0)[0]
         self._noise_key = round_keys(run.noise_seed, side, pair, 1)[0]
         self._hasher = start_digest(SEQUENCE)
         self._run = np.array([-1, 0], dtype=np.int64)  # the run that is not finished yet: arm, length
         self._encoded: ByteBuffer = np.empty(ROUNDS_PER_CHUNK * 4 + 16, dtype=np.uint8)
         self.pulls: IntArray = np.zeros(arms, dtype=np.int64)
-        sums, averages, shares = (np.zeros(arms, dtype=np.float64) for _ in range(3))
-        numbers = policy.memory(arms) if isinstance(policy, Remembering) else arms
-        memory: FloatArray = np.zeros(numbers, dtype=np.float64)
-        self._record: Record = (self.pulls, sums, averages, shares, memory)
+        self.sums: FloatArray = np.zeros(arms, dtype=np.float64)
         self.played = 0
 
+    @abstractmethod
+    def _play(self, arms: ArmBuffer) -> None:
+        """Play as many rounds as `arms` has room for, and add what they did to `pulls` and `sums`."""
+
     def advance(self, arms: ArmBuffer) -> None:
-        """Play as many rounds as `arms` has room for."""
+        """Play as many rounds as `arms` has room for; write their arms into it, and add them to the digest."""
+        self._play(arms)
+        self.played += arms.size
+        size = _encode_runs(arms, self._run, self._encoded)
+        self._hasher.update(self._encoded[:size].data)
+
+    def digest(self) -> str:
+        """Return the sha256 of the finished sequence; it does not depend on the pieces in which it was played."""
+        size = _encode_runs(np.array([_END], dtype=np.uint16), self._run.copy(), self._encoded)
+        finished = self._hasher.copy()
+        finished.update(self._encoded[:size].data)
+        return finished.hexdigest()
+
+
+class CompiledExecution(RoundExecution):
+    """One execution of a baseline, in compiled code."""
+
+    def __init__(self, run: Run, policy: RoundPolicy, side: int, pair: int) -> None:
+        super().__init__(run, side, pair)
+        arms = len(run.environment.means)
+        self._choose = policy.kernel()
+        self._parameters = policy.parameters(arms, run.horizon)
+        self._coin_key = Coins(run.seed, pair).words("rounds", 0)[0]
+        averages, shares = (np.zeros(arms, dtype=np.float64) for _ in range(2))
+        numbers = policy.memory(arms) if isinstance(policy, Remembering) else arms
+        memory: FloatArray = np.zeros(numbers, dtype=np.float64)
+        self._record: Record = (self.pulls, self.sums, averages, shares, memory)
+
+    def _play(self, arms: ArmBuffer) -> None:
+        """Play as many rounds as `arms` has room for, and add what they did to `pulls` and `sums`."""
         _play(
             self._choose,
             self._parameters,
@@ -74,35 +102,19 @@ class RoundExecution:
             self.played,
             arms,
         )
-        self.played += arms.size
-        size = _encode_runs(arms, self._run, self._encoded)
-        self._hasher.update(self._encoded[:size].data)
-
-    @property
-    def sums(self) -> FloatArray:
-        """The summed rewards of each arm so far; shape (K,)."""
-        return self._record[1]
-
-    def digest(self) -> str:
-        """sha256 of the finished sequence, the same as of its runs all at once."""
-        size = _encode_runs(np.array([_END], dtype=np.uint16), self._run.copy(), self._encoded)
-        finished = self._hasher.copy()
-        finished.update(self._encoded[:size].data)
-        return finished.hexdigest()
 
 
 @dataclass(frozen=True)
-class RoundPlayer:
-    """Plays a policy that chooses round by round, in compiled code."""
+class RoundByRound(ABC):
+    """The base of players whose policies choose round by round; each says how one execution is made."""
 
     run: Run
-    policy: RoundPolicy
 
     unit: ClassVar[Unit] = "round"
     block_size: ClassVar[int] = PAIRS_PER_ROUND_BLOCK
 
     def play_block(self, start: int, keep: int) -> PairCounts:
-        """Play pairs `start` to `start + keep - 1`, and count them."""
+        """Play pairs `start` to `start + keep - 1`, and return their counts."""
         means = self.run.environment.means
         diverged = np.zeros(keep, dtype=np.int64)
         pulls = np.zeros((2, keep, len(means)), dtype=np.int64)
@@ -112,7 +124,7 @@ class RoundPlayer:
         return PairCounts.of(diverged, diverged, (pseudo_regret(pulls[0], means), pseudo_regret(pulls[1], means)), keep)
 
     def play_pair(self, pair: int, watch: IntArray | None = None) -> tuple[int, tuple[RoundResult, RoundResult]]:
-        """Play one pair: the round (counted from 1) of its first divergence, 0 if none, and both sides.
+        """Play one pair, and return the round (from 1) of its first divergence, 0 if none, and both sides' results.
 
         `watch` names rounds (counted from 0, ascending) whose arms are wanted for a picture.
         """
@@ -137,18 +149,18 @@ class RoundPlayer:
         )
         return diverged, (first_side, second_side)
 
+    @abstractmethod
     def execution(self, side: int, pair: int) -> RoundExecution:
-        """Make one side of a pair, to be played in pieces."""
-        return RoundExecution(self.run, self.policy, side, pair)
+        """Return one side of a pair, to be played in pieces."""
 
     def watch(self, pair: int, rounds: IntArray) -> tuple[Watched, Watched]:
-        """Play one pair, and look at both sides in these rounds."""
+        """Play one pair, and return what both sides did in these rounds."""
         _, sides = self.play_pair(pair, rounds)
         first, second = (Watched(side.watched, side.digest, len(side.pulls)) for side in sides)
         return first, second
 
     def regrets_at(self, pairs: int, pulls: IntArray) -> FloatArray:
-        """Regret of the first pairs' executions after each of `pulls`; shape (executions, N)."""
+        """Return the regret of the first pairs' executions after each of `pulls`; shape (executions, N)."""
         rows = []
         for pair in range(min(pairs, MOST_PAIRS_OF_A_CURVE)):
             for side in (0, 1):
@@ -171,7 +183,18 @@ class RoundPlayer:
         raise self._no_batches()
 
     def _no_batches(self) -> InvalidArgument:
-        return InvalidArgument("policy", self.policy.name, "a policy that works in batches")
+        return InvalidArgument("policy", self.run.policy.name, "a policy that works in batches")
+
+
+@dataclass(frozen=True)
+class RoundPlayer(RoundByRound):
+    """Plays a policy that chooses round by round, in compiled code."""
+
+    policy: RoundPolicy
+
+    def execution(self, side: int, pair: int) -> CompiledExecution:
+        """Return one side of a pair, to be played in pieces."""
+        return CompiledExecution(self.run, self.policy, side, pair)
 
 
 _END = 0xFFFF  # no arm: ends the last run
@@ -190,6 +213,7 @@ def _play(
     played: int,
     arms: ArmBuffer,
 ) -> None:
+    """Play rounds in compiled code: choose, draw, add up; the arms go into `arms`, the sums into `record`."""
     pulls, sums, averages, shares, _ = record
     for index in range(arms.size):
         time = played + index
@@ -211,7 +235,10 @@ def _first_difference(first: ArmBuffer, second: ArmBuffer) -> int:
 
 @njit(cache=True)
 def _encode_runs(arms: ArmBuffer, run: IntArray, out: ByteBuffer) -> int:
-    """Append the runs that end within `arms` to `out` as LEB128 pairs (arm, length); `run` carries the open one."""
+    """Write the runs that end within `arms` into `out`, as LEB128 pairs (arm, length); return the bytes written.
+
+    `run` carries the run that is still open.
+    """
     size = 0
     current, length = run[0], run[1]
     for index in range(arms.size):

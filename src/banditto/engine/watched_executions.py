@@ -31,11 +31,12 @@ class WatchedExecution:
     side: int
 
     def observations(self) -> Observations:
-        """Return pulls and totals batch by batch, the same that `certify` sees; and draw those after a commit."""
+        """Return pulls and totals batch by batch, as `certify` sees them; totals after a commit are drawn for this."""
         player = player_of(self.run)
         return self._observed(self._by_batches(player) if isinstance(player, BatchedPlayer) else [self._by_rounds()])
 
     def _observed(self, batches: list[SeenBatch]) -> Observations:
+        """Return these batches as observations, with the winner and what decided it."""
         run = self.run
         arms = len(run.environment.means)
         played = [arm for arm, pulls in enumerate(batches[-1].counts) if pulls]
@@ -59,6 +60,7 @@ class WatchedExecution:
         )
 
     def _by_batches(self, player: BatchedPlayer) -> list[SeenBatch]:
+        """Play the side again batch by batch, and return pulls and totals of each batch."""
         block, row = divmod(self.pair, player.block_size)
         run = self.run
         if run.backend != "numpy":
@@ -81,10 +83,11 @@ class WatchedExecution:
         raise AssertionError("unreachable: `count` does not end")
 
     def _by_rounds(self) -> SeenBatch:
-        from banditto.engine.rounds import RoundPlayer  # compiled code is loaded only where it is used
+        """Play the side again round by round, and return all pulls and totals as a single batch."""
+        from banditto.engine.rounds import RoundByRound  # compiled code is loaded only where it is used
 
         player = player_of(self.run)
-        assert isinstance(player, RoundPlayer)
+        assert isinstance(player, RoundByRound)
         execution = player.execution(self.side, self.pair)
         while execution.played < self.run.horizon:
             execution.advance(np.empty(min(_ROUNDS, self.run.horizon - execution.played), dtype=np.uint16))

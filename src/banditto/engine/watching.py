@@ -3,21 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from typing_extensions import TypedDict
 
 from banditto.core.arrays import FloatArray, IntArray
 from banditto.core.exact import integer
+from banditto.core.json_types import Digest, Horizon, Keywords, Natural, Positive
+from banditto.core.results import Part, Result, TablePart
 from banditto.engine.block_sizes import is_infinite
 from banditto.engine.player import Run, player_of, run_of
 from banditto.engine.watched_executions import WatchedExecution
-from banditto.policies.policy import AnyPolicy, Level, own_level
+from banditto.policies.policy import AnyPolicy, Level, LevelContent, own_level
 from banditto.problems.environment import Environment
 
+_MOST_ROWS = 12  # of a table: stretches in which both sides keep to their arms
 
-@dataclass(frozen=True, kw_only=True)
-class PairView:
+
+class PairContent(TypedDict):
+    """A `PairView` as plain data."""
+
+    policy: str
+    horizon: Horizon
+    arms: Positive
+    level: LevelContent
+    same: bool
+    rounds: list[Natural]
+    first: list[Natural]
+    second: list[Natural]
+    digests: Annotated[list[Digest], Keywords(minItems=2, maxItems=2)]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PairView(Result):
     """The arms of both sides of a pair at some rounds, and the digests of the whole sequences.
 
     Attributes:
@@ -42,12 +61,58 @@ class PairView:
     level: Level = "sequence"
     executions: tuple[WatchedExecution, ...] = field(default=(), repr=False, compare=False)
 
+    _picture = "log_pictures:pair_figure"
+    _named = ("policy", "horizon", "arms", "level", "same")
+
     @property
     def same(self) -> bool:
-        """Whether the two sequences are equal, all of them and not only at `rounds`; or, by its level, the winners."""
+        """Whether the two whole sequences are equal; if the policy promises only a winner, whether the winners are."""
         if self.level == "winner":
             return bool(self.first[-1] == self.second[-1])  # all that is left is the winner's
         return self.digests[0] == self.digests[1]
+
+    def _stretches(self) -> list[tuple[str, str, str, str]]:
+        """Return stretches of pulls in which neither side was seen to change its arm."""
+        moved = (np.diff(self.first) != 0) | (np.diff(self.second) != 0)
+        begins = [0, *(np.flatnonzero(moved) + 1).tolist()]
+        ends = [*(int(self.rounds[begin]) for begin in begins[1:]), self.horizon]
+        rows = [
+            (f"{int(self.rounds[begin]) + 1:,} to {end:,}", int(self.first[begin]), int(self.second[begin]))
+            for begin, end in zip(begins, ends, strict=True)
+        ]
+        return [(pulls, str(one), str(two), "" if one == two else "different") for pulls, one, two in rows]
+
+    def _parts(self) -> list[Part]:
+        words = {
+            "sequence": ("every pull is the same", "they part"),
+            "winner": ("the same winner", "different winners"),
+        }
+        rows = self._stretches()
+        note = f"{len(rows) - _MOST_ROWS:,} more stretches follow" if len(rows) > _MOST_ROWS else ""
+        head = f"{self.policy}, {self.horizon:,} pulls: {words[self.level][0 if self.same else 1]}"
+        table = TablePart(("pulls, about", "first lab", "second lab", ""), rows[:_MOST_ROWS], "lrrl")
+        return [head, table, *([note] if note else [])]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return a record for each round that was looked at: its number from 0, and the arm of each side."""
+        return [
+            {"round": number, "first": one, "second": two}
+            for number, one, two in zip(self.rounds.tolist(), self.first.tolist(), self.second.tolist(), strict=True)
+        ]
+
+    def to_dict(self) -> PairContent:
+        """Return plain data with the names of the attributes and `same`; `executions` are objects to be analysed."""
+        return {
+            "policy": self.policy,
+            "horizon": self.horizon,
+            "arms": self.arms,
+            "level": self.level,
+            "same": self.same,
+            "rounds": self.rounds.tolist(),
+            "first": self.first.tolist(),
+            "second": self.second.tolist(),
+            "digests": list(self.digests),
+        }
 
 
 def watch_pair(
@@ -60,7 +125,7 @@ def watch_pair(
     horizon: int | None = None,
     points: int = 1200,
 ) -> PairView:
-    """Look at one pair of the run that `certify` would make; both sides' arms come back, at log-spaced rounds.
+    """Play one pair of the run that `certify` would make, and return both sides' arms at log-spaced rounds.
 
     Args:
         policy: what is played: a replicable policy, a baseline, or one of your own.
@@ -113,7 +178,7 @@ class Curve(NamedTuple):
 
 
 def regret_curve(run: Run, pairs: int) -> Curve:
-    """Measure how the pseudo-regret of the first `pairs` pairs grows, or of as many as a picture needs."""
+    """Return how the pseudo-regret of the first `pairs` pairs grows, or of as many as a picture needs."""
     grid = np.unique(np.geomspace(1, run.horizon, CURVE_POINTS).astype(np.int64).clip(1, run.horizon))
     grid[-1] = run.horizon
     regrets = player_of(run).regrets_at(pairs, grid)

@@ -29,24 +29,24 @@ _SLACK = 2.0**-40  # of a maximum over an infinite set: its maximiser is rounded
 
 
 class Group(NamedTuple):
-    """Replicates whose active sets are equal."""
+    """Replicates whose active sets are equal; `key` stands for that set."""
 
     key: bytes
     rows: IntArray
 
 
 def core_of(design: Design) -> FloatArray:
-    """The core set (feature, action) in the features of its design."""
+    """Return the core set of a design as a matrix (feature, action), with the features that the design uses."""
     return np.ascontiguousarray(np.array(design.actions)[:, list(design.features)].T)
 
 
 def dropped_features(design: Design) -> list[int]:
-    """The features that a design does without."""
+    """Return the numbers of the features that a design does without."""
     return sorted(set(range(len(design.actions[0]))) - set(design.features))
 
 
 def longest(strays: FloatArray) -> float:
-    """Return at least the length of the longest column of what `Regression.strays` gives."""
+    """Return an upper bound on the length of the longest column of what `Regression.strays` returned."""
     squares = [math.fsum((column * column).tolist()) for column in strays.T]
     return math.sqrt(max(squares, default=0.0)) * (1.0 + 2.0**-40)
 
@@ -60,40 +60,40 @@ def _groups(active: Any, rows: IntArray) -> Iterator[Group]:
 
 
 class FiniteField:
-    """Masks (replicate, arm) over finitely many actions."""
+    """Active sets of finitely many actions: masks (replicate, arm), and a key of bytes for each distinct mask."""
 
     def __init__(self, actions: FiniteActions) -> None:
         self.actions = actions
         self.points = np.ascontiguousarray(actions.to_array().T)  # (feature, arm)
 
     def start(self, replicates: int) -> BoolArray:
-        """Every action is in play."""
+        """Return the masks before the first batch: every action is active."""
         return np.ones((replicates, len(self.actions)), dtype=np.bool_)
 
     def groups(self, active: Any, rows: IntArray) -> Iterator[Group]:
-        """The given replicates, by their active sets."""
+        """Yield the given replicates in groups whose active sets are equal."""
         return _groups(np.packbits(active, axis=1), rows)
 
     @property
     def whole(self) -> bytes:
-        """The key of all actions."""
+        """The key of the set of all actions."""
         return np.packbits(np.ones(len(self.actions), dtype=np.bool_)).tobytes()
 
     def mask(self, key: bytes) -> BoolArray:
-        """The active set of a key; shape (arm,)."""
+        """Return the active set that a key stands for, as a mask (arm,)."""
         bits = np.unpackbits(np.frombuffer(key, dtype=np.uint8), count=len(self.actions))
         return bits.astype(np.bool_)
 
     def size(self, key: bytes) -> int:
-        """How many actions are in play."""
+        """Return how many actions are active in the set of a key."""
         return int(self.mask(key).sum())
 
     def design(self, key: bytes) -> Design | None:
-        """A design for an active set; None where double precision does not suffice."""
+        """Return a design for the active set of a key; None where double precision does not suffice."""
         return _finite_design(self.actions, key)
 
     def residual(self, design: Design, regression: Regression, key: bytes) -> float:
-        """Return at least max |M a - a'| over the active arms: times |theta| it bounds the bias of any value."""
+        """Return an upper bound on |M a - a'| over the active arms; times |theta| it bounds the bias of any value."""
         dropped = dropped_features(design)
         if not dropped:
             return 0.0
@@ -102,11 +102,11 @@ class FiniteField:
         return longest(regression.strays(core, active[list(design.features)], active[dropped]))
 
     def values(self, design: Design, theta: FloatArray) -> FloatArray:
-        """<a, theta> for parameters (replicate, feature) in the design's features; shape (replicate, arm)."""
+        """Return <a, theta> (replicate, arm) for parameters (replicate, feature) in the design's features."""
         return product(theta, np.ascontiguousarray(self.points[list(design.features)]))
 
     def whole_values(self, theta: FloatArray) -> FloatArray:
-        """<a, theta> for parameters (replicate, feature) in all features."""
+        """Return <a, theta> (replicate, arm) for parameters (replicate, feature) in all features."""
         return product(theta, self.points)
 
 
@@ -120,34 +120,34 @@ def _finite_design(actions: FiniteActions, key: bytes) -> Design | None:
 
 
 class ConvexField:
-    """Cuts (replicate, cut, feature and level) through an infinite action set."""
+    """Active sets within an infinite set: cuts (replicate, cut, feature and level), and a key of bytes for each."""
 
     def __init__(self, actions: ActionSet) -> None:
         self.actions: Any = actions  # hashable, as every set is that is not made mutable on purpose
 
     def start(self, replicates: int) -> FloatArray:
-        """No cuts."""
+        """Return the cuts before the first batch: none, so that the whole set is active."""
         return np.zeros((replicates, 0, self.actions.dimension + 1))
 
     def groups(self, active: Any, rows: IntArray) -> Iterator[Group]:
-        """The given replicates, by their active sets."""
+        """Yield the given replicates in groups whose active sets are equal."""
         return _groups(active, rows)
 
     @property
     def whole(self) -> bytes:
-        """The key of all actions: no cuts."""
+        """The key of the set of all actions, in which there are no cuts."""
         return b""
 
     def active(self, key: bytes) -> ActionSet:
-        """The set that the cuts leave."""
+        """Return the part of the set that the cuts of a key leave."""
         return _cut(self.actions, key)
 
     def design(self, key: bytes) -> Design | None:
-        """A design for an active set; None where double precision does not suffice."""
+        """Return a design for the active set of a key; None where double precision does not suffice."""
         return _convex_design(self.actions, key)
 
     def residual(self, design: Design, regression: Regression, key: bytes) -> float:
-        """Return at least max |M a - a'| over the active set: times |theta| it bounds the bias of any value."""
+        """Return an upper bound on |M a - a'| over the active set; times |theta| it bounds the bias of any value."""
         dropped, features = dropped_features(design), list(design.features)
         if not dropped:
             return 0.0
@@ -163,15 +163,15 @@ class ConvexField:
         return math.sqrt(math.fsum(squares)) * (1.0 + 2.0**-40)
 
     def snapped(self, theta: FloatArray) -> FloatArray:
-        """Parameters on the grid of those that may cut."""
+        """Return parameters rounded to the grid on which cuts are made, so that exact arithmetic stays cheap."""
         return np.asarray(np.rint(theta / _CUT_UNIT) * _CUT_UNIT)
 
     def best(self, key: bytes, theta: FloatArray) -> tuple[float, ...]:
-        """The first maximiser in the active set."""
+        """Return the action of the active set that maximises <a, theta>, the first of ties."""
         return tuple(self.active(key).maximise(theta))
 
     def cut(self, key: bytes, theta: FloatArray, slack: float) -> FloatArray:
-        """The half-space of all that is within `slack` of the best; shape (feature and level,)."""
+        """Return the half-space of all actions within `slack` of the best one; shape (feature and level,)."""
         top = inner(theta, np.array(self.best(key, theta)))
         least = np.floor((top - slack) / _CUT_UNIT) * _CUT_UNIT
         return np.append(theta, least)
@@ -187,7 +187,7 @@ def _convex_design(actions: Any, key: bytes) -> Design | None:
 
 @lru_cache(maxsize=20_000)
 def _cut(actions: Any, key: bytes) -> ActionSet:
-    """The set with the cuts of a key; what the key without its last cut leaves is in the cache."""
+    """Return the set with all cuts of a key; the set before its last cut comes from the cache."""
     width = 8 * (actions.dimension + 1)
     if not key:
         whole: ActionSet = actions
@@ -204,5 +204,5 @@ def _cut(actions: Any, key: bytes) -> ActionSet:
 
 @lru_cache(maxsize=64)
 def field_for(actions: Any) -> FiniteField | ConvexField:
-    """The field of some actions, made once."""
+    """Return the `FiniteField` or `ConvexField` that keeps active sets of these actions; it is made once."""
     return FiniteField(actions) if isinstance(actions, FiniteActions) else ConvexField(actions)

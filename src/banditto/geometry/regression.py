@@ -33,14 +33,14 @@ _POINT_BITS = 52
 
 
 class Whitening(NamedTuple):
-    """The lower triangular X, and |E|."""
+    """The whitening matrix X of a design, lower triangular, and |E|, by how much rounding lets X V X' differ from 1."""
 
     factor: FloatArray
     excess: float
 
     @classmethod
     def of(cls, core: FloatArray, counts: Sequence[int]) -> Whitening:
-        """For the design that gives the points of `core` (feature, point) these counts."""
+        """Return the whitening of the design that gives the points of `core` (feature, point) these counts."""
         rows, exponents = exact(core, _POINT_BITS)
         points = np.array(rows, dtype=object)
         moment = (points * np.array(counts, dtype=object)) @ points.T  # integers: exact in any order
@@ -69,7 +69,7 @@ class Whitening(NamedTuple):
         return cls(factor, excess)
 
     def largest(self, points: FloatArray) -> float:
-        """At least max p' V^-1 p over points (feature, point), and hardly more."""
+        """Return a close upper bound on p' V^-1 p over all points (feature, point)."""
         dimension = points.shape[0]
         largest = float(np.max(quadratic_forms(points, self.factor)))
         reach = np.array([max(float(np.max(feature)), -float(np.min(feature))) for feature in points])
@@ -81,7 +81,7 @@ class Whitening(NamedTuple):
         return self.certified(root * root)
 
     def certified(self, largest: float) -> float:
-        """An upper bound on p' V^-1 p from one on |X p|^2."""
+        """Turn an upper bound on |X p|^2 into one on p' V^-1 p, and return it."""
         return largest / (1.0 - self.excess) * (1.0 + 16 * _UNIT)
 
 
@@ -92,7 +92,7 @@ _UNIT = 2.0**-53
 
 @dataclass(frozen=True, eq=False)
 class Regression:
-    """A core set (feature, arm) with the weights of its estimate and the pulls of its totals."""
+    """Least squares on a core set (feature, arm): the weights of the estimate, and the pulls behind each total."""
 
     core: FloatArray
     weights: tuple[int, ...]
@@ -102,7 +102,7 @@ class Regression:
 
     @classmethod
     def of(cls, core: FloatArray, weights: Sequence[int], pulls: Sequence[int] | None = None) -> Regression:
-        """Factorise; raises `IllConditioned` where double precision does not suffice."""
+        """Return the regression, factorised; raise `IllConditioned` where double precision does not suffice."""
         white = Whitening.of(core, weights)
         if white.excess > LARGEST_EXCESS:
             raise IllConditioned
@@ -110,39 +110,39 @@ class Regression:
 
     @property
     def dimension(self) -> int:
-        """Of the coordinates."""
+        """The number of coordinates of the estimate."""
         return int(self.core.shape[0])
 
     @property
     def total(self) -> int:
-        """All pulls."""
+        """N, the number of pulls of all arms together."""
         return sum(self.pulls)
 
     def centred(self, totals: FloatArray, centre: float) -> FloatArray:
-        """Totals (replicate, arm) of rewards less their centre."""
+        """Return totals (replicate, arm) of rewards from which the centre has been subtracted."""
         return totals - centre * np.array(self.pulls, dtype=np.float64)
 
     def whitened(self, totals: FloatArray, centre: float) -> FloatArray:
-        """x for each row of totals (replicate, arm); shape (replicate, feature)."""
+        """Return x, the whitened estimate, for each row of totals (replicate, arm); shape (replicate, feature)."""
         moments = product(self.centred(totals, centre), np.ascontiguousarray(self.core.T))
         return product(moments, np.ascontiguousarray(self.factor.T)) / math.sqrt(self.total)
 
     def parameter(self, whitened: FloatArray) -> FloatArray:
-        """theta = X' x / sqrt(N) for each row."""
+        """Return the parameter theta = X' x / sqrt(N) for each row x of whitened estimates."""
         return product(whitened, self.factor) / math.sqrt(self.total)
 
     def estimate(self, totals: FloatArray, centre: float) -> FloatArray:
-        """The least-squares estimate for each row of totals."""
+        """Return the least-squares estimate of theta for each row of totals (replicate, arm)."""
         return self.parameter(self.whitened(totals, centre))
 
     def of_values(self, values: FloatArray) -> FloatArray:
-        """theta for given values (replicate, arm) of the core set, by its weights."""
+        """Return the weighted least-squares theta for given values (replicate, arm) of the core set."""
         shares = np.array(self.weights, dtype=np.float64) / float(sum(self.weights))
         moments = product(values * shares, np.ascontiguousarray(self.core.T))
         return product(product(moments, np.ascontiguousarray(self.factor.T)), self.factor)
 
     def rounding(self, reach: float) -> float:
-        """How far the computed x is from the exact one, at the most, if no reward's mean exceeds `reach`.
+        """Return an upper bound on the rounding error of the computed x, if no reward's mean exceeds `reach`.
 
         Every entry of x is a sum of products of at most |C| + d + 6 roundings each; the sum of their sizes is at most
         |X| times the sum of n |a|, times the largest reward. What noise adds to a total is covered by the factor 2.
@@ -153,11 +153,14 @@ class Regression:
         return 2.0 * (len(self.pulls) + self.dimension + 6) * _UNIT * reach * length
 
     def bias(self, g: float, largest: float) -> float:
-        """What E adds to the error of any value: |X a| |E| |X^-T theta| <= sqrt(g) |E| |theta| (1 + |E|)."""
+        """Return a bound on what E adds to the error of any value: sqrt(g) |E| |theta| (1 + |E|).
+
+        `largest` bounds |theta|.
+        """
         return math.sqrt(g) * self.excess * largest * 1.001
 
     def stand_in(self, others: FloatArray) -> FloatArray:
-        """Return M (other feature, feature) from the core set's other features: an estimate takes a' for M a.
+        """Return M (other feature, feature): an estimate acts as if an action's other features a' were M a.
 
         <a, theta_hat> has mean <a, theta> + <M a, theta'> where rewards have mean <a, theta> + <a', theta'>, up to what
         `bias` bounds. Every entry is computed in integers and rounded once, however barely the core set spans.
@@ -173,7 +176,7 @@ class Regression:
         return np.array([[float(value * part) for value in row] for row, part in zip(found, parts, strict=True)])
 
     def strays(self, core: FloatArray, own: FloatArray, others: FloatArray) -> FloatArray:
-        """Return at least |M a - a'|, entry by entry, for actions with features `own` and other features `others`.
+        """Return an upper bound on |M a - a'|, entry by entry, for actions with features a (`own`) and a' (`others`).
 
         `core` holds the other features of the core set; all arrays are (feature, action). A sum of d + 1 products is
         off by (d + 2) units of the last place of its terms' sizes at the most.

@@ -8,12 +8,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from banditto.core.errors import ContractError, InvalidArgument
-from banditto.engine.blocks import Progress
 from banditto.engine.observations import Observations, Observed
+from banditto.engine.progress import Progress
 from banditto.measure.analysis.analysis import Analysis
 from banditto.measure.analysis.checks import FlowCheck, assignment_check, loss_check
 
-_ALLOWED = "an experiment, URL#NAME, an exported log, a replay, a selection, or an execution of watch_pair"
+_ALLOWED = (
+    "an experiment, URL#NAME, an exported log, a selection, an execution of watch_pair, or a replay, such as "
+    "replay(policy, log) makes of a reward log"
+)
 
 
 def analyse(
@@ -63,7 +66,7 @@ def analyse(
 
 
 def observed(source: object, progress: Progress | None = None) -> Observations:
-    """Find out what was seen of whatever is to be analysed."""
+    """Turn anything that `analyse` accepts (an object, a file, URL#NAME) into observations, batch by batch."""
     if isinstance(source, Observed):
         return source.observations()
     if isinstance(source, Path) or (isinstance(source, str) and "#" not in source):
@@ -81,7 +84,7 @@ def observed(source: object, progress: Progress | None = None) -> Observations:
 
 
 def analysed_if_possible(seen: Observations) -> Analysis | None:
-    """Analyse what was seen, for those who have more to say than that; None where nothing can be said yet."""
+    """Analyse observations with default settings; return None where no batch is complete or no analysis exists."""
     if not seen.batches:
         return None
     from banditto.measure.analysis.analysing import analysis_of  # SciPy is loaded once there is work for it
@@ -102,7 +105,7 @@ def _check_width(seen: Observations) -> None:
 
 
 def with_checks(found: Analysis) -> Analysis:
-    """Add what the flow of tickets shows, and warnings."""
+    """Return the analysis with the checks on how tickets were handed out and lost, and the observations' warnings."""
     seen = found.observations
     checks: tuple[FlowCheck, ...] = ()
     if seen.flow is not None:

@@ -10,8 +10,9 @@ from typing_extensions import TypedDict
 
 from banditto.core.json_types import Digest, Keywords, Natural, Positive
 from banditto.core.named_tuples import all_made
+from banditto.core.results import Part, Result, TablePart
 from banditto.engine.observations import DecidedBy
-from banditto.measure.analysis.analysis import Analysis
+from banditto.measure.analysis.analysis import ARM_HEADER, Analysis
 from banditto.measure.analysis.estimates import ArmContent, ArmEstimate
 from banditto.policies.policy import Level, LevelContent
 
@@ -214,8 +215,8 @@ class PendingTickets(list[Pending]):
         self.total = total
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExperimentStatus:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ExperimentStatus(Result):
     """Where an experiment stands; what `Experiment.status` gives."""
 
     name: str
@@ -241,6 +242,45 @@ class ExperimentStatus:
     estimates: tuple[ArmEstimate, ...] = field(default=(), repr=False, compare=False)
     # of decided batches, without checks; None of a status that a service told
     analysis: Analysis | None = field(default=None, repr=False, compare=False)
+
+    _picture = "log_pictures:status_figure"
+    _named = ("name", "state", "batch", "spent", "horizon", "winner", "decided_by")
+
+    def _parts(self) -> list[Part]:
+        how = {"lead": ", by its lead", "coin": ", by the shared rule: nobody led by enough", None: ""}
+        rows = [
+            ("state", self.state),
+            ("batch", f"{self.batch:,}"),
+            ("pulls decided", f"{self.spent:,} of {self.horizon:,}"),
+            ("level", self.level),
+            *([] if self.winner is None else [("winner", self.winner + how[self.decided_by])]),
+            *((f"arm {arm}", f"{self.told[arm]:,} of {pulls:,} rewards") for arm, pulls in self.plan.items()),
+            ("tickets", ", ".join(f"{count:,} {state}" for state, count in self.tickets.items())),
+            ("events", f"{self.events:,}"),
+            ("digest", self.digest),
+            ("head", self.head),
+        ]
+        parts: list[Part] = [] if self.headline is None else [self.headline]
+        parts.append(TablePart(("experiment", self.name), rows))
+        if self.analysis is not None:
+            parts.append(TablePart(ARM_HEADER, self.analysis.arm_rows(), "lrlrrl"))
+        return [*parts, *(f"warning: {line}" for line in self.warnings)]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return a record for each arm: pulls planned and told in this batch, and its estimate once there is one."""
+        known = {arm.name: arm for arm in self.estimates}
+        return [
+            {
+                "arm": name,
+                "planned": self.plan.get(name, 0),
+                "told": self.told.get(name, 0),
+                "estimate": known[name].estimate if name in known else None,
+                "low": known[name].low if name in known else None,
+                "high": known[name].high if name in known else None,
+                "pulls": known[name].pulls if name in known else None,
+            }
+            for name in dict.fromkeys([*known, *self.plan])
+        ]
 
     @classmethod
     def from_dict(cls, content: StatusContent) -> ExperimentStatus:

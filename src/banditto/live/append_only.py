@@ -14,17 +14,18 @@ _SAYS = {_EVENTS: "events are append-only", _EXPERIMENTS: "a registration cannot
 
 
 def make_append_only(connection: sql.Connection) -> None:
-    """Make the triggers of the tables, anew where there are some."""
+    """Create the triggers that keep the log from being changed; existing ones are replaced."""
     for statement in _sqlite() if connection.dialect.name == "sqlite" else _postgresql():
         connection.exec_driver_sql(statement)
 
 
 def _changes(table: str) -> str:
-    """Name what may not be updated in a table."""
+    """Return the SQL for the updates that a table refuses: all of them, or those of its frozen columns."""
     return "UPDATE" if table == _EVENTS else f"UPDATE OF {', '.join(_FROZEN)}"
 
 
 def _sqlite() -> list[str]:
+    """Return the SQL statements that create SQLite's triggers against updates, deletions and replacements."""
     made = []
     for table, says in _SAYS.items():
         key = "experiment = NEW.experiment AND number = NEW.number"
@@ -46,6 +47,7 @@ def _sqlite() -> list[str]:
 
 
 def _postgresql() -> list[str]:
+    """Return the SQL statements that create PostgreSQL's triggers against updates, deletions and truncation."""
     made = [
         "CREATE OR REPLACE FUNCTION banditto_refuse() RETURNS trigger LANGUAGE plpgsql AS "
         "$$ BEGIN RAISE EXCEPTION '%%', TG_ARGV[0] USING ERRCODE = 'restrict_violation'; END $$"

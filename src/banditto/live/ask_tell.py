@@ -8,10 +8,10 @@ from __future__ import annotations
 import hmac
 import json
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 from banditto.core.errors import ConflictError, InvalidArgument, shown
 from banditto.core.exact import integer
@@ -21,10 +21,11 @@ from banditto.live.checked_words import UNIT_PREFIX, earlier
 from banditto.live.event_log import Kind
 from banditto.live.exact_sums import sum_text
 from banditto.live.fold import Standing
-from banditto.live.metrics import MOST_METRICS, Metrics, by_name, checked_metrics, conflict_of
+from banditto.live.metrics import MOST_METRICS, Metrics, by_name, conflict_of
 from banditto.live.reading import TicketRow, TicketRows
-from banditto.live.registration import RewardRange, arm_of, plain
+from banditto.live.registration import arm_of, plain
 from banditto.live.tickets import Slot, Ticket, TicketIds
+from banditto.live.told_rewards import Arms, CheckedTelling
 from banditto.live.writing import LockedRow, Writing
 
 Totals = Mapping[int, tuple[int, float]] | Mapping[str, tuple[int, float]] | Mapping[int | str, tuple[int, float]]
@@ -35,31 +36,14 @@ _TELLING: dict[str, tuple[Told, str | None]] = {
     "told": ("repeated", None),
     "late": ("excluded", None),
 }
-# A ticket's id, its reward, its metrics, and the arm that the caller believes it has.
-Telling = tuple[str, float] | tuple[str, float, Metrics | None] | tuple[str, float, Metrics | None, str | int | None]
-# The same, as far as it can be checked without the ticket; the arm by its number.
-CheckedTelling = tuple[str, float, Metrics, int | None]
-_NO_METRICS: Metrics = {}
 _TOTALS_ALLOWED = "a count and a total for each arm that was planned"
 MOST_LOST = 10_000  # tickets that one step gives up
 DEADLINE_REASON = "no reward before the deadline of the registration"
 DEADLINE_BY = "banditto"
 
 
-class Arms(Protocol):
-    """What must be known of an experiment to check what is told: the names of its arms, and what a reward may be."""
-
-    @property
-    def arm_names(self) -> Sequence[str]:
-        """The names, in order."""
-
-    @property
-    def rewards(self) -> RewardRange:
-        """The ends of what a reward may be."""
-
-
 class Transaction:
-    """Takes steps on a locked experiment: adds their events, and keeps the standing that they lead to."""
+    """Takes steps on a locked experiment: appends their events, and keeps its standing up to date."""
 
     def __init__(self, rows: Writing, row: LockedRow, standing: Standing, ids: TicketIds) -> None:
         self.standing, self.ids = standing, ids
@@ -69,13 +53,13 @@ class Transaction:
         self._versions: dict[str, str] = {}
 
     def written_by(self, versions: Mapping[str, str]) -> None:
-        """Note that a version of the software writes that never did, if this step adds anything to the log."""
+        """Remember software versions that are new to this log, to be noted in it if this step adds an event."""
         self._versions = dict(versions)
 
     # -- asking --------------------------------------------------------------------------------------------------------
 
     def ask(self, n: int, request: str) -> Answer:
-        """Hand out up to `n` tickets, or those that this request was given before."""
+        """Hand out up to `n` tickets; a request that was answered before gets the same tickets again."""
         before = self._rows.request(self._id, request)
         if before is not None:
             return self._repeated(n, request, before)
@@ -93,7 +77,7 @@ class Transaction:
         return self._answer(slots, repeated=False)
 
     def ask_for(self, unit: str) -> Answer:
-        """Hand out the one ticket of a unit, the same however often it comes; without a ticket, the fallback arm."""
+        """Hand out a unit's one ticket, the same at every call; where there is none to give, offer the fallback arm."""
         key = self._rows.unit_key(self._id)
         if key is None:
             key = secrets.token_hex(32)
@@ -105,7 +89,7 @@ class Transaction:
         return replace(answer, fallback=Fallback(arm, self._registration.arm_names[arm]))
 
     def _repeated(self, n: int, request: str, before: int) -> Answer:
-        """Answer a request again, with the tickets that it was given."""
+        """Return again the tickets that a request was given before; asking for another number of them is a conflict."""
         content = self._rows.event(self._id, before).content
         asked = content.get("n", n)  # which logs did not keep at first
         if asked != n:
@@ -176,14 +160,14 @@ class Transaction:
     def _known_metrics(
         self, tickets: Sequence[Ticket], tellings: Sequence[CheckedTelling], rows: TicketRows
     ) -> dict[Ticket, Metrics]:
-        """Look up the metrics of tickets that have a reward, where somebody tells metrics again."""
+        """Look up stored metrics of those tickets that have a reward already and are told metrics again."""
         both = zip(tickets, tellings, strict=True)
         told = [ticket for ticket, (_, _, metrics, _) in both if metrics and ticket in rows]
         again = [ticket for ticket in told if rows[ticket].reward is not None]
         return dict(self._rows.metrics(self._id, again)) if again else {}
 
     def _check_names(self, names: set[str]) -> None:
-        """Refuse metrics that would give the experiment too many names."""
+        """Raise `InvalidArgument` if these metrics would give the experiment more names than are allowed."""
         if not names:
             return
         before = self._rows.metric_names(self._id)
@@ -195,7 +179,7 @@ class Transaction:
     def _record(
         self, kind: Kind, status: str, told: Sequence[tuple[Ticket, float]], metrics: Mapping[Ticket, Metrics]
     ) -> None:
-        """Add an event with these rewards and what they have of the metrics, and give their tickets another status."""
+        """Append one event with these rewards and their metrics, and set the status of their tickets."""
         if told:
             content: dict[str, Any] = {"rewards": [[*ticket, reward] for ticket, reward in told]}
             mine = [(ticket, metrics[ticket]) for ticket, _ in told if ticket in metrics] if metrics else []
@@ -206,7 +190,7 @@ class Transaction:
             self._rows.add_metrics(self._id, mine)
 
     def tell_totals(self, batch: int, totals: Totals) -> Told:
-        """Record a whole batch at once; whether it was new comes back."""
+        """Record a whole batch by each arm's count and sum; return "recorded", or "repeated" if it was there before."""
         counts, sums = checked_totals(self._registration, totals)
         content = {"batch": batch, "counts": counts, "sums": [sum_text(total) for total in sums]}
         stage = self.standing.stage
@@ -300,7 +284,7 @@ class Transaction:
     # -- inside --------------------------------------------------------------------------------------------------------
 
     def _decide(self) -> None:
-        """Take the decision if the batch's last reward is there."""
+        """Let the policy decide, and append its decision, if the batch's last reward has come."""
         if self.standing.due:
             content, after = self.standing.decide()
             self._append("decide", content)
@@ -317,11 +301,11 @@ class Transaction:
         return event.number
 
     def _save(self) -> None:
-        """Write what the events add up to beside them."""
+        """Write the standing after this step, the head and the number of events into the experiment's row."""
         self._rows.save(self._id, self._count, self.head, self.standing.to_json(), self._software)
 
     def _found(self, text: str) -> tuple[Ticket, TicketRow]:
-        """Look up a ticket that must be there, and its row."""
+        """Return a ticket, given by its id, and its row; raise `InvalidArgument` if there is no such ticket."""
         ticket = self.ids.read(text)
         row = self._rows.tickets(self._id, [ticket]).get(ticket)
         if row is None:
@@ -330,7 +314,7 @@ class Transaction:
 
 
 def with_version(known: str, versions: Mapping[str, str]) -> str:
-    """Add a version of the software to those that have written, as the experiment's row has them."""
+    """Return the JSON list of software versions that wrote to an experiment, with one more at its end."""
     return json.dumps([*(json.loads(known) if known else []), versions])
 
 
@@ -340,7 +324,7 @@ def unit_request(key: str, unit: str) -> str:
 
 
 def _nothing(standing: Standing, names: Sequence[str]) -> Answer:
-    """Answer without a ticket, and say why there is none."""
+    """Return an answer without tickets, which says why: the experiment waits, is finished, or was stopped."""
     if standing.stage.winner is not None:
         return Answer((), "finished", f"the experiment is finished: {names[standing.stage.winner]} is the winner")
     if standing.status != "running":
@@ -349,33 +333,8 @@ def _nothing(standing: Standing, names: Sequence[str]) -> Answer:
     return Answer((), "waiting", f"batch {standing.stage.batch} waits for {waiting} rewards")
 
 
-def checked_tellings(tellings: Iterable[Telling], registration: Arms) -> list[CheckedTelling]:
-    """Check rewards, their metrics and their arms, whatever the tickets are; all of them come back."""
-    checked = registration.rewards.checked
-    return [
-        (telling[0], checked(telling[1]), _NO_METRICS, None)
-        if type(telling) is tuple and len(telling) == 2  # as most are
-        else _checked_telling(telling, registration)
-        for telling in tellings
-    ]
-
-
-def _checked_telling(telling: Telling, registration: Arms) -> CheckedTelling:
-    """Check one reward that has metrics or an arm, or another shape; what is told comes back."""
-    try:
-        ticket, reward, *more = telling
-        metrics, arm = (*more, None, None)[:2]
-        if len(more) > 2:
-            raise ValueError
-    except (TypeError, ValueError):
-        allowed = "a ticket's id, its reward and, if there are any, metrics and the arm"
-        raise InvalidArgument("rewards", telling, allowed) from None
-    expected = None if arm is None else arm_of(plain(arm), registration.arm_names)
-    return ticket, registration.rewards.checked(reward), checked_metrics(metrics), expected
-
-
 def slots_of(content: Mapping[str, Any]) -> list[Slot]:
-    """Read the tickets and arms of an ask event."""
+    """Return the tickets that an ask event handed out, each with its arm."""
     batch = int(content["batch"])
     return [(Ticket(batch, position, attempt), arm) for position, attempt, arm in content["slots"]]
 

@@ -11,13 +11,15 @@ from types import TracebackType
 from typing import TypeVar
 
 from banditto.core.protocol import Protocol
+from banditto.core.tabular import items_in
 from banditto.live.answers import Answer, Changed, ExperimentStatus, PendingTickets, Told
-from banditto.live.ask_tell import Telling, Totals
+from banditto.live.ask_tell import Totals
 from banditto.live.experiment import Experiment
 from banditto.live.metrics import Metrics
 from banditto.live.registration import Registration
 from banditto.live.step_reports import OnStep
 from banditto.live.store_settings import StoreSettings
+from banditto.live.told_rewards import Tellings, tellings_of
 
 T = TypeVar("T")
 
@@ -100,9 +102,9 @@ class AsyncExperiment(AbstractAsyncContextManager["AsyncExperiment"]):
         """Record a ticket's reward, as `Experiment.tell` does."""
         return await self._run(lambda: self._experiment.tell(ticket, reward, metrics, arm=arm))
 
-    async def tell_many(self, rewards: Iterable[Telling]) -> list[Told]:
+    async def tell_many(self, rewards: Tellings) -> list[Told]:
         """Record several rewards, all of them or none, as `Experiment.tell_many` does."""
-        listed = list(rewards)  # here, not in a thread that the caller's generator does not expect
+        listed = tellings_of(rewards)  # here, not in a thread that the caller's generator does not expect
         return await self._run(lambda: self._experiment.tell_many(listed))
 
     async def tell_totals(self, batch: int, totals: Totals) -> Told:
@@ -119,7 +121,7 @@ class AsyncExperiment(AbstractAsyncContextManager["AsyncExperiment"]):
 
     async def missing_many(self, tickets: Iterable[str], reason: str, *, by: str = "") -> list[Changed]:
         """Say that several rewards will not come, as `Experiment.missing_many` does."""
-        listed = list(tickets)
+        listed = items_in(tickets, "tickets", "a list of ids")
         return await self._run(lambda: self._experiment.missing_many(listed, reason, by=by))
 
     async def missing_older(self, older_than: float | timedelta, reason: str, *, by: str = "") -> int:
@@ -143,5 +145,5 @@ class AsyncExperiment(AbstractAsyncContextManager["AsyncExperiment"]):
 
 
 async def _awaited(threads: ThreadPoolExecutor, act: Callable[[], T]) -> T:
-    """Act in a thread of the pool; what comes back is awaited."""
+    """Run a blocking function in a thread of the pool, and await its result."""
     return await asyncio.get_running_loop().run_in_executor(threads, act)

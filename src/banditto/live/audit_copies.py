@@ -24,19 +24,19 @@ _UNUSABLE = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_BU
 
 
 class CopyConnection(sqlite3.Connection):
-    """A connection to a copy, which is gone when the connection is closed."""
+    """A connection for reading a store, or a temporary copy of it; closing it deletes the copy."""
 
     folder: str | None = None
 
     def close(self) -> None:
-        """Close the connection and take the copy away."""
+        """Close the connection, and delete the copy if there is one."""
         super().close()
         if self.folder is not None:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class _Trace(NamedTuple):
-    """What shows that a file was written to."""
+    """A file's inode number, size and time of change: if any of them differs, the file was written to."""
 
     number: int
     size: int
@@ -44,7 +44,7 @@ class _Trace(NamedTuple):
 
 
 def connect_reading(path: Path, deadline: float) -> sqlite3.Connection:
-    """Connect to a file that is only read, or to a copy of it as it was at one moment."""
+    """Connect to a store that this user can only read: to the file itself if it is safe, else to a copy of it."""
     if _for_ever(path):
         return _connected(path, "immutable=1")
     until = time.monotonic() + deadline
@@ -60,7 +60,7 @@ def connect_reading(path: Path, deadline: float) -> sqlite3.Connection:
 
 
 def _for_ever(path: Path) -> bool:
-    """Say whether a whole file system cannot be written, such as that of a disc; its files need no copies."""
+    """Say whether a file is on a read-only file system and has no unfinished log, so that it can be read in place."""
     flag = getattr(os, "ST_RDONLY", 0)
     if not flag or not os.statvfs(path).f_flag & flag:
         return False
@@ -79,7 +79,7 @@ def _connected(path: Path, mode: str) -> CopyConnection:
 
 
 def _live(path: Path) -> CopyConnection | None:
-    """Connect to a file whose writer has left what it takes; None comes back if that is not there.
+    """Connect to a store that is in use, through the files of its writer; return None if they are not usable.
 
     Where this user may write to the folder, SQLite would make a log that the writer could not write to.
     """
@@ -100,7 +100,7 @@ def _live(path: Path) -> CopyConnection | None:
 
 
 def _copied(path: Path) -> CopyConnection | None:
-    """Copy a file with its log, and connect to the copy; None comes back if it was written to meanwhile."""
+    """Copy a store with its write-ahead log, and connect to the copy; return None if it changed meanwhile."""
     before = _traces(path)
     if before is None:
         return None
@@ -133,11 +133,11 @@ def _copied(path: Path) -> CopyConnection | None:
 
 
 class _Changed(Exception):
-    """The file was written to while it was copied."""
+    """Raised when the file was written to while it was being copied."""
 
 
 def _traces(path: Path) -> tuple[_Trace, _Trace | None, tuple[int, bytes] | None] | None:
-    """Look at what would change with a file; None comes back if it has changed just now.
+    """Return what would differ after any write to a store; None if it was written to a moment ago.
 
     A log may grow meanwhile: what was added to it is a whole step or is left out. It must not be begun anew.
     """
@@ -154,7 +154,7 @@ def _traces(path: Path) -> tuple[_Trace, _Trace | None, tuple[int, bytes] | None
 
 
 def _trace_of(path: Path) -> _Trace | None:
-    """Look at a file that its writer may take away at any moment; None comes back if it is not there.
+    """Return the trace of a file that its writer may delete at any moment; None if it is not there.
 
     To ask first whether it is there would be a race with that writer.
     """

@@ -17,7 +17,7 @@ UNIT_PREFIX = "unit:"  # of requests that units make, followed by a hash
 
 
 def checked_name(name: object, argument: str = "name") -> str:
-    """Check the name of an experiment, which comes back: it stands in URLs after # and in file names.
+    """Check the name of an experiment, which is used in URLs and file names, and return it.
 
     Names of metrics, which stand in the first lines of tables, are of the same kind.
     """
@@ -78,10 +78,10 @@ def checked_age(age: float | timedelta) -> float:
 
 
 def moment_before(age: float | timedelta) -> str:
-    """Find the time so many seconds ago, as it stands in the store."""
+    """Return the time so many seconds ago, as text in the store's format."""
     return earlier(datetime.now(UTC).isoformat(timespec="microseconds"), checked_age(age))
 
 
 def earlier(time: str, seconds: float) -> str:
-    """Find the time so many seconds before another, as it stands in the store."""
+    """Return the time so many seconds before another one, as text in the store's format."""
     return (datetime.fromisoformat(time) - timedelta(seconds=seconds)).isoformat(timespec="microseconds")

@@ -22,7 +22,7 @@ ALLOWED = "sqlite:///FILE or postgresql://USER@HOST/DATABASE"
 
 
 def engine_of(url: str, settings: StoreSettings | None = None) -> sql.Engine:
-    """Make what opens connections to a store; a URL that can be none is refused, and nothing is opened yet."""
+    """Make the SQLAlchemy engine for a store's URL, without connecting yet; raise `InvalidArgument` for a bad URL."""
     settings = settings or StoreSettings.of_environment()
     if not isinstance(url, str) or not url.strip():
         raise InvalidArgument("store", url, ALLOWED)
@@ -48,7 +48,7 @@ def engine_of(url: str, settings: StoreSettings | None = None) -> sql.Engine:
 
 
 def writable(path: Path) -> bool:
-    """Say whether this user may write there."""
+    """Say whether this user may write to a file or folder."""
     return os.access(path, os.W_OK)
 
 
@@ -63,6 +63,7 @@ def shown_url(url: str) -> str:
 
 
 def _file_engine(url: sql.URL, path: Path, settings: StoreSettings) -> sql.Engine:
+    """Make the engine of an SQLite file; one that this user cannot write is opened for reading, anew at each look."""
     if path.exists() and not (writable(path) and writable(path.parent)):  # an auditor's
         # each look opens the file anew: a copy would not show what is written later
         engine = sql.create_engine(
@@ -84,12 +85,12 @@ def _file_engine(url: sql.URL, path: Path, settings: StoreSettings) -> sql.Engin
 
 
 def _keep_damaged_text(connection: Any, record: object) -> None:
-    """Let a damaged byte not keep `verify` from reading the row and saying so."""
+    """Decode text so that damaged bytes survive: `verify` can then read the row and report it."""
     connection.text_factory = lambda content: content.decode("utf-8", "surrogateescape")
 
 
 def _set_up(connection: Any, record: object) -> None:
-    """Let what is committed stay, even if the power goes, and readers not wait for a writer."""
+    """Set up a new SQLite connection: commits survive a power cut, and readers do not wait for a writer."""
     _keep_damaged_text(connection, record)
     cursor = connection.cursor()
     names = {row[0] for row in cursor.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -101,7 +102,7 @@ def _set_up(connection: Any, record: object) -> None:
 
 
 def begin_step(connection: sql.Connection, patience: Patience) -> None:
-    """Begin a step with the lock, by the driver's own means."""
+    """Begin a transaction that holds SQLite's write lock, through the driver itself."""
     # a new connection waits as long as a step may that has not waited yet
     if patience.waited > _A_MOMENT or "banditto_waited" in connection.info:
         connection.info["banditto_waited"] = True
@@ -110,7 +111,7 @@ def begin_step(connection: sql.Connection, patience: Patience) -> None:
 
 
 def end_step(connection: sql.Connection) -> None:
-    """Commit a step: in SQLAlchemy's way if a statement went that way, else by the driver's own means."""
+    """Commit a step: through SQLAlchemy if it has begun a transaction, else through the driver."""
     if connection.in_transaction():
         connection.commit()
     else:
@@ -118,7 +119,7 @@ def end_step(connection: sql.Connection) -> None:
 
 
 def undo_step(connection: sql.Connection) -> None:
-    """Take a step back that did not end."""
+    """Roll back a step that did not end."""
     if connection.in_transaction():
         connection.rollback()
     else:
@@ -126,12 +127,12 @@ def undo_step(connection: sql.Connection) -> None:
 
 
 def _take_back(connection: Any, record: object, error: BaseException | None) -> None:
-    """Undo what is undone before a connection is closed, after Ctrl-C: one with open statements would keep its lock."""
+    """Roll back a connection that is about to be closed, as after Ctrl-C; its open statements would keep the lock."""
     connection.rollback()
 
 
 def _begin(connection: sql.Connection) -> None:
-    """Begin with the lock: Python's driver would begin without it, and two writers could then not both go on."""
+    """Begin an SQLite transaction; one that writes takes the lock at once, or two writers could block each other."""
     driver: Any = connection.connection.dbapi_connection
     if driver.in_transaction:  # a step, which has begun
         return

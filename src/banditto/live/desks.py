@@ -27,7 +27,7 @@ Reply = Literal["issued", "waiting", "finished", "stopped"]
 
 
 class Known(NamedTuple):
-    """What is known so far: the decisions as they stand in a log, and each arm's rewards, in number and sum."""
+    """What a selection has seen: its decisions as a log has them, and each arm's number and sum of rewards."""
 
     decisions: list[dict[str, Any]]
     counts: list[int]
@@ -35,7 +35,7 @@ class Known(NamedTuple):
 
     @classmethod
     def of(cls, arms: int, decisions: list[dict[str, Any]], counts: Sequence[int], sums: Sequence[Fraction]) -> Known:
-        """Add the batch that is being played to those that were decided."""
+        """Add the rewards of the batch that is being played to those of all decided batches."""
         past = [(one["counts"], [exact_sum(text) for text in one["sums"]]) for one in decisions]
         whole = [*past, (list(counts) or [0] * arms, list(sums) or [Fraction(0)] * arms)]  # after the end there is none
         return cls(
@@ -46,7 +46,7 @@ class Known(NamedTuple):
 
 
 class MemoryDesk(AbstractContextManager["MemoryDesk"]):
-    """Keeps a selection in memory: nothing is left when it ends."""
+    """Hands out slots and takes rewards in memory alone: nothing is left when the program ends."""
 
     def __init__(self, registration: Registration) -> None:
         self.registration = registration
@@ -59,18 +59,18 @@ class MemoryDesk(AbstractContextManager["MemoryDesk"]):
     ) -> None: ...
 
     def waiting(self) -> list[Slot]:
-        """List slots that were handed out in an earlier run and have no reward: there was none."""
+        """Return no slots: nothing is left over from an earlier run, since nothing is kept."""
         return []
 
     def ask(self, number: int) -> tuple[list[Slot], Reply]:
-        """Hand out slots; none where the batch waits for rewards, or at the end."""
+        """Return up to `number` slots and the reply; no slots where the batch waits for rewards, or at the end."""
         slots = self._standing.hand_out(number) if self._standing.free else []
         if slots:
             return slots, "issued"
         return [], "waiting" if self._standing.status == "running" else "finished"
 
     def tell(self, rewards: Sequence[tuple[Ticket, float]]) -> None:
-        """Take rewards, which may end a batch."""
+        """Record rewards; the last reward of a batch leads to a decision."""
         for ticket, reward in rewards:
             self._standing.tell(ticket, reward)
         if self._standing.due:
@@ -78,18 +78,18 @@ class MemoryDesk(AbstractContextManager["MemoryDesk"]):
             self._decisions.append(content)
 
     def known(self) -> Known:
-        """Add up what was told."""
+        """Return the decisions and each arm's number and sum of rewards so far."""
         arms = self._course.registration.protocol.arms
         return Known.of(arms, self._decisions, self._standing.counts, self._standing.sums)
 
     def observations(self) -> Observations:
-        """Return what was seen so far, as an analysis wants it."""
+        """Return the observations so far, for `analyse`."""
         squares = told_squares(self._decisions)
         return observations_of(self._course.registration, self._decisions, self._standing, squares, None)
 
 
 class StoredDesk(AbstractContextManager["StoredDesk"]):
-    """Keeps a selection as a live experiment in a store, from where it goes on after anything."""
+    """Hands out slots and takes rewards through a stored experiment, which can be continued after a crash."""
 
     def __init__(self, registration: Registration, url: str, name: str) -> None:
         if find_spec("sqlalchemy") is None:
@@ -109,16 +109,16 @@ class StoredDesk(AbstractContextManager["StoredDesk"]):
         self._store.close()
 
     def waiting(self) -> list[Slot]:
-        """List slots that were handed out in an earlier run and have no reward."""
+        """Return slots that an earlier run was given and never told a reward for."""
         return sorted((self._ids.read(line.id), line.arm) for line in self._experiment.pending(most=10**6))
 
     def ask(self, number: int) -> tuple[list[Slot], Reply]:
-        """Hand out slots; none where the batch waits for rewards, or at the end."""
+        """Return up to `number` slots and the reply; no slots where the batch waits for rewards, or at the end."""
         answer = self._experiment.ask(number)
         return [(self._ids.read(line.id), line.arm) for line in answer], answer.state
 
     def tell(self, rewards: Sequence[tuple[Ticket, float]]) -> None:
-        """Take rewards, which may end a batch; one that another process told before is not counted again."""
+        """Record rewards; one that another process has told already is not counted again."""
         pairs = [(self._ids.write(ticket), reward) for ticket, reward in rewards]
         try:
             self._experiment.tell_many(pairs)
@@ -137,11 +137,11 @@ class StoredDesk(AbstractContextManager["StoredDesk"]):
             return
 
     def observations(self) -> Observations:
-        """Return what was seen, in this run and before, as an analysis wants it."""
+        """Return the observations of this run and of earlier ones, for `analyse`."""
         return self._experiment.observations()
 
     def known(self) -> Known:
-        """Add up what was told, in this run and before."""
+        """Return the decisions and each arm's number and sum of rewards, of this run and of earlier ones."""
         return self._store.read(self._known)
 
     def _known(self, view: Reading) -> Known:
@@ -156,7 +156,7 @@ Desk = MemoryDesk | StoredDesk
 
 
 def desk_for(registration: Registration, store: str | Path | None) -> Desk:
-    """Open the desk that was asked for: in memory without a store, in a file, or at a URL with or without #NAME."""
+    """Open the desk for a store: None is memory; else a file, or a URL with or without #NAME."""
     if store is None:
         return MemoryDesk(registration)
     url, name = address_of(store)
@@ -164,7 +164,7 @@ def desk_for(registration: Registration, store: str | Path | None) -> Desk:
 
 
 def address_of(store: str | Path) -> tuple[str, str]:
-    """Find the URL and the name of an experiment; a plain path is a file of SQLite, a URL may end in #NAME."""
+    """Split a store into its URL and an experiment's name; a plain path is an SQLite file."""
     if not isinstance(store, str | Path) or not str(store).strip():
         raise InvalidArgument(
             "store", store, "a file, or a URL such as sqlite:///select.db or sqlite:///select.db#name"

@@ -15,7 +15,7 @@ _NEEDED = {
 
 
 def weak_settings(connection: sql.Connection) -> list[str]:
-    """List what a server's settings leave to chance if its power goes; an empty list comes back for SQLite."""
+    """List a server's settings that may lose acknowledged steps in a power cut; always empty for SQLite."""
     if connection.dialect.name == "sqlite":
         return []
     query = sql.text("SELECT name, setting FROM pg_settings WHERE name = ANY(:names)")

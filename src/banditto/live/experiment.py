@@ -17,9 +17,10 @@ from typing import TypeVar
 from banditto.core.errors import ConflictError, InvalidArgument, NoStore, StoreError
 from banditto.core.exact import integer
 from banditto.core.protocol import Protocol
+from banditto.core.tabular import items_in
 from banditto.engine.observations import Observations
 from banditto.live.answers import Answer, Changed, ExperimentStatus, Pending, PendingTickets, Told
-from banditto.live.ask_tell import MOST_LOST, Telling, Totals, Transaction, checked_tellings
+from banditto.live.ask_tell import MOST_LOST, Totals, Transaction
 from banditto.live.checked_words import (
     LONGEST_TEXT,
     LONGEST_UNIT,
@@ -41,6 +42,7 @@ from banditto.live.step_reports import OnStep, Step, StepNotes, watched
 from banditto.live.store import Store
 from banditto.live.store_settings import StoreSettings
 from banditto.live.tickets import Ticket
+from banditto.live.told_rewards import Tellings, checked_tellings
 
 T = TypeVar("T")
 C = TypeVar("C", bound=str)  # what became of a ticket
@@ -212,12 +214,12 @@ class Experiment(AbstractContextManager["Experiment"]):
         """
         return self.tell_many([(ticket, reward, metrics, arm)])[0]
 
-    def tell_many(self, rewards: Iterable[Telling]) -> list[Told]:
+    def tell_many(self, rewards: Tellings) -> list[Told]:
         """Record several rewards, all of them or none; what became of each comes back.
 
         Args:
             rewards: a ticket's id and its reward, as a pair; a third may be metrics and a fourth the arm, as `tell`
-                takes them.
+                takes them. Or a dictionary {id: reward}, or a frame with the columns `ticket` and `reward`.
 
         Raises:
             InvalidArgument: there is no such ticket, or a reward or a metric is not allowed; nothing is recorded.
@@ -279,7 +281,8 @@ class Experiment(AbstractContextManager["Experiment"]):
             InvalidArgument: there is no such ticket; nothing is recorded.
             ConflictError: a ticket has a reward; nothing is recorded.
         """
-        listed, why = list(tickets), checked_text(reason, "reason", LONGEST_TEXT)
+        listed = items_in(tickets, "tickets", "a list of ids")
+        why = checked_text(reason, "reason", LONGEST_TEXT)
         who = checked_text(by, "by", LONGEST_UNIT) if by else ""
         if len(listed) > MOST_LOST:
             raise InvalidArgument("tickets", f"{len(listed):,} of them", f"at most {MOST_LOST:,} at once")
@@ -369,7 +372,7 @@ class Experiment(AbstractContextManager["Experiment"]):
     # -- inside --------------------------------------------------------------------------------------------------------
 
     def _ask(self, act: Callable[[Transaction], Answer]) -> Answer:
-        """Take a step that hands out tickets; its answer comes back."""
+        """Take a step that hands out tickets, and return its answer."""
         with watched(self.name, "ask", self._on_step) as noted:
             answer = self._write(act, noted)
             noted.tickets = len(answer)
@@ -377,7 +380,7 @@ class Experiment(AbstractContextManager["Experiment"]):
         return answer
 
     def _change(self, step: Step, act: Callable[[Transaction], list[C]]) -> list[C]:
-        """Take a step that answers what became of each ticket; these answers come back."""
+        """Take a step that changes tickets; return what became of each."""
         with watched(self.name, step, self._on_step) as noted:
             answers = self._write(act, noted)
             noted.tickets = sum(answer != "repeated" for answer in answers)
@@ -385,7 +388,7 @@ class Experiment(AbstractContextManager["Experiment"]):
         return answers
 
     def _write(self, act: Callable[[Transaction], T], noted: StepNotes | None = None) -> T:
-        """Take a step in a transaction of its own; its answer comes back."""
+        """Take a step in a transaction of its own, and return its answer."""
         noted = StepNotes() if noted is None else noted
         answer, noted.open_tickets, mark = self._store.write(lambda rows: self._follower.step(rows, act), noted)
         self._follower.keep(mark)

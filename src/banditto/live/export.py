@@ -20,8 +20,8 @@ from typing_extensions import TypedDict
 from banditto.core.errors import LogError, MissingExtra
 from banditto.core.json_types import Digest, Natural
 from banditto.core.text import visible
-from banditto.engine.blocks import Progress
 from banditto.engine.observations import Observations
+from banditto.engine.progress import Progress
 from banditto.live.analyse import analysed_if_possible
 from banditto.live.event_log import Row
 from banditto.live.exact_sums import exact_sum
@@ -65,16 +65,16 @@ class VerifiedLog(NamedTuple):
     fold: FoldedLog | None
 
     def observations(self) -> Observations | None:
-        """Put together what the events that verify say; None if there are none."""
+        """Return the observations that the verified events hold; None if no event verifies."""
         return None if self.fold is None else observed(self.fold)
 
     def analysis(self) -> Analysis | None:
-        """Work out what the events that verify taught; None before the first batch is decided."""
+        """Analyse the verified events; None before the first batch is decided."""
         seen = self.observations()
         return None if seen is None else analysed_if_possible(seen)
 
     def receipt(self) -> ReceiptContent:
-        """Make what to keep outside the store: whoever has it can tell whether the log was written anew."""
+        """Return what to keep outside the store; with it anybody can tell whether the log was rewritten."""
         row = self.row
         return {
             "name": row["name"],
@@ -92,7 +92,7 @@ def read_log(url: str, name: str, progress: Progress | None = None) -> VerifiedL
 
 
 def looked_up(view: Reading, name: str, progress: Progress | None = None) -> VerifiedLog:
-    """Read and verify a log as `read_log` does, inside a transaction."""
+    """Read and verify a log inside a transaction, as `read_log` does."""
     return VerifiedLog(view.known(name), *verified(view, name, progress=progress))
 
 
@@ -103,6 +103,7 @@ def export(url: str, name: str, kind: str, out: IO[bytes], progress: Progress | 
     """
 
     def write(view: Reading) -> VerifiedLog:
+        """Write the log into `out` from its beginning, and return what was verified."""
         out.seek(0)  # a store that was lost half way is read from the beginning again
         out.truncate()
         log = looked_up(view, name, progress)
@@ -156,7 +157,7 @@ def _lines(row: Row, fold: FoldedLog, written: Callable[[str], str] = str) -> It
 
 
 def _totals(fold: FoldedLog) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the time and the body of every batch that was told as totals."""
+    """Yield the time and the content of every event that told a whole batch as totals."""
     for event in fold.timeline:
         if event.kind == "totals":
             yield event.time, event.content
@@ -168,6 +169,7 @@ def _chunks(lines: Iterator[Line]) -> Iterator[list[Line]]:
 
 
 def _write_csv(row: Row, fold: FoldedLog, out: IO[bytes]) -> None:
+    """Write a line for each ticket as CSV into an open file, under a line with the names of the columns."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")  # which writes floats as Python does, and None as nothing
     writer.writerow(_columns(fold))
@@ -192,7 +194,7 @@ def safe_text(text: str) -> str:
 
 
 def arrow_modules() -> tuple[Any, Any]:
-    """Import PyArrow and its part for Parquet; ask for them before a long verification."""
+    """Return PyArrow and its Parquet module, or raise `MissingExtra`; call it before a long verification."""
     try:
         return import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError:
@@ -200,6 +202,7 @@ def arrow_modules() -> tuple[Any, Any]:
 
 
 def _write_parquet(row: Row, fold: FoldedLog, out: IO[bytes]) -> None:
+    """Write a row for each ticket as Parquet into an open file, with typed columns."""
     arrow, parquet = arrow_modules()
     columns = _columns(fold)
     kinds = {name: arrow.int64() if name in _WHOLE else arrow.string() for name in COLUMNS} | {

@@ -7,14 +7,15 @@ import json
 import re
 from collections import deque
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from banditto.core.digest import canonical_json
 from banditto.core.errors import BandittoError, InvalidArgument, LogError, masked
 from banditto.core.input_files import Unreadable, opened
-from banditto.engine.blocks import Progress
 from banditto.engine.observations import Observations
+from banditto.engine.progress import Progress
 from banditto.live.event_log import Event
 from banditto.live.folded_log import FoldedLog, folded
 from banditto.live.observing import observed
@@ -43,11 +44,18 @@ def fold_exported(path: Path, progress: Progress | None, argument: str) -> Folde
 
     `LogError` if it does not verify.
     """
+    with exported_events(path, progress, argument) as document:
+        (_, fold) = deque(folded(iter(document), document.row), maxlen=1).pop()  # an empty log is an error
+        return fold
+
+
+@contextmanager
+def exported_events(path: Path, progress: Progress | None, argument: str) -> Iterator[ExportedEvents]:
+    """Open a log that was exported; an error names the argument that the file was given as."""
     try:
         with opened(path, _LARGEST_FILE) as raw, io.TextIOWrapper(raw, encoding="utf-8") as file:
             size = path.stat().st_size
-            document = ExportedEvents(file, lambda read: None if progress is None else progress(min(read, size), size))
-            return _folded(document)
+            yield ExportedEvents(file, lambda read: None if progress is None else progress(min(read, size), size))
     except BandittoError:
         raise
     except (OSError, Unreadable) as error:
@@ -58,7 +66,7 @@ def fold_exported(path: Path, progress: Progress | None, argument: str) -> Folde
 
 
 class ExportedEvents:
-    """The head of an exported log, and its events one by one."""
+    """Reads an exported log: its head at once, then its events one by one."""
 
     def __init__(self, file: IO[str], progress: Any) -> None:
         self._file, self._progress = file, progress
@@ -80,7 +88,7 @@ class ExportedEvents:
         return bool(piece)
 
     def __iter__(self) -> Iterator[Event]:
-        """Yield events: a line each, as they are written today, or over many lines, as they once were."""
+        """Yield the events; today's files have one on each line, older files spread them over many lines."""
         decoder = json.JSONDecoder()
         place = 0
         while True:
@@ -107,8 +115,3 @@ class ExportedEvents:
             self.row["events"] += 1
             body = canonical_json(content["content"])
             yield Event(content["number"], content["kind"], content["time"], body, content["hash"])
-
-
-def _folded(document: ExportedEvents) -> FoldedLog:
-    (_, fold) = deque(folded(iter(document), document.row), maxlen=1).pop()  # an empty log is an error
-    return fold

@@ -36,23 +36,23 @@ Place = tuple[int, int]  # a slot's position and the attempt at it
 
 
 class Shares(NamedTuple):
-    """What squares of rewards are taken of: shares of the range, if the policy sees these."""
+    """The range that rewards are turned into shares of, for sums of squares."""
 
     low: float
     high: float
     span: float | None  # None if the policy sees no shares, or no float is as large
 
     def square(self, reward: float) -> float:
-        """Square a reward's share of the range, which cannot overflow; 0 where there are no shares."""
+        """Return the square of a reward's share of the range; 0 where the policy sees no shares."""
         return 0.0 if self.span is None else ((reward - self.low) / self.span) ** 2
 
     def inside(self, reward: float) -> bool:
-        """Whether a reward is at neither end."""
+        """Return whether a reward is at neither end of its range."""
         return reward not in (self.low, self.high)
 
 
 class Queue(Protocol):
-    """Slots that wait to be handed out again, the first first. Their places are numbered from 0 in each batch."""
+    """Slots of given-up tickets, which are handed out again in order; places count from 0 in each batch."""
 
     first: int
     next: int
@@ -61,11 +61,11 @@ class Queue(Protocol):
         """Add slots at the end."""
 
     def pop(self, number: int) -> list[Place]:
-        """Take the first slots away, as many as there are and not more than `number`; they come back."""
+        """Remove and return the first slots: `number` of them, or as many as there are."""
 
 
 class MemoryQueue:
-    """A queue that holds its slots."""
+    """A queue that keeps its slots in memory."""
 
     def __init__(self, places: Iterable[Place] = (), first: int = 0) -> None:
         self._places = deque(places)
@@ -77,19 +77,19 @@ class MemoryQueue:
         self.next += len(places)
 
     def pop(self, number: int) -> list[Place]:
-        """Take the first slots away; they come back."""
+        """Remove and return the first slots: `number` of them, or as many as there are."""
         found = [self._places.popleft() for _ in range(min(number, len(self._places)))]
         self.first += len(found)
         return found
 
     def places(self) -> list[Place]:
-        """List the slots that wait."""
+        """Return the slots that wait, the first first."""
         return list(self._places)
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A batch that is being played; without pulls, the end."""
+    """The batch that is being played, with the policy's state before it; a stage without pulls is the end."""
 
     batch: int  # from 1
     pulls: tuple[int, ...]
@@ -116,7 +116,7 @@ class Stage:
 
 
 class Course:
-    """Leads one registration from stage to stage, as replicate 0 of its seed."""
+    """Runs a registration's policy from batch to batch, with the coins of its seed."""
 
     def __init__(self, registration: Registration) -> None:
         self.registration = registration
@@ -129,11 +129,11 @@ class Course:
         self._coins = Coins(registration.protocol.seed)
 
     def start(self) -> Stage:
-        """Plan the first batch."""
+        """Return the stage of the first batch."""
         return self._planned(1, 0, self._policy.init(1))
 
     def after(self, stage: Stage, totals: Sequence[float]) -> Stage:
-        """Decide on a batch's totals, in the policy's units; the stage after it comes back."""
+        """Let the policy decide on a batch's totals, in its own units, and return the next stage."""
         spent = stage.spent + stage.length
         if spent >= self.horizon:  # pulls that end the horizon decide nothing
             return Stage(stage.batch + 1, (), spent, stage.state, self)
@@ -141,7 +141,7 @@ class Course:
         return self._planned(stage.batch + 1, spent, state)
 
     def _planned(self, batch: int, spent: int, state: Any) -> Stage:
-        """Ask the policy for a batch's pulls, which must fit into the horizon."""
+        """Return the stage of a batch, with the pulls that the policy plans; they must fit into the horizon."""
         plan = self._policy.plan(state)
         pulls = () if plan is None else tuple(int(count) for count in np.asarray(plan)[0])
         left = self.horizon - spent
@@ -153,7 +153,7 @@ class Course:
 
 
 def shares_of(registration: Registration) -> Shares:
-    """Find out which shares of a reward's range a policy sees."""
+    """Return the range of rewards, with its span if the policy sees rewards as shares of it."""
     ends = registration.rewards
     span = ends.high - ends.low
     return Shares(ends.low, ends.high, span if registration.scales and math.isfinite(span) else None)
@@ -171,7 +171,7 @@ class TicketCount:
 
 @dataclass
 class Standing:
-    """Keeps where an experiment stands, and takes it from step to step."""
+    """Where an experiment stands: its batch, its counts and sums, and its tickets; each step updates it."""
 
     stage: Stage
     status: Status = "running"
@@ -186,7 +186,7 @@ class Standing:
 
     @classmethod
     def start(cls, stage: Stage, tickets: TicketCount | None = None, queue: Queue | None = None) -> Standing:
-        """Begin a stage, of which nothing was handed out yet."""
+        """Return the standing at the beginning of a stage, before any slot is handed out."""
         arms = len(stage.pulls)
         return cls(
             stage=stage,
@@ -237,7 +237,7 @@ class Standing:
         return again, first, order.arms(first, self.issued).tolist()
 
     def hand_out(self, number: int) -> list[Slot]:
-        """Hand out the next tickets, at most `number`."""
+        """Hand out up to `number` slots, and return their tickets with their arms."""
         again, first, arms = self.hand_out_places(min(number, self.free))
         batch, order = self.stage.batch, self.stage.order
         slots = [(Ticket(batch, position, attempt), order.arm(position)) for position, attempt in again]
@@ -277,7 +277,7 @@ class Standing:
         self.tickets.told += len(told)
 
     def take(self, arm: int, reward: float) -> None:
-        """Add a reward of a ticket that was open."""
+        """Count the reward of a ticket that was open, for its arm."""
         self.counts[arm] += 1
         self.told += 1
         self._add(arm, reward, 1)
@@ -285,7 +285,7 @@ class Standing:
         self.tickets.told += 1
 
     def correct(self, ticket: Ticket, before: float, after: float) -> None:
-        """Put another reward in the place of one that was wrong."""
+        """Replace a ticket's reward by another one."""
         arm = self._arm(ticket)
         self._add(arm, before, -1)
         self._add(arm, after, 1)
@@ -297,7 +297,7 @@ class Standing:
         self.others[arm] += sign * shares.inside(reward)
 
     def missing(self, tickets: Sequence[Ticket]) -> None:
-        """Note that rewards will not come, so that their slots are handed out again."""
+        """Give up tickets: their rewards will not come, and their slots wait to be handed out again."""
         for ticket in tickets:
             self._arm(ticket)
         self.queue.push([(ticket.position, ticket.attempt + 1) for ticket in tickets])
@@ -305,19 +305,19 @@ class Standing:
         self.tickets.missing += len(tickets)
 
     def late(self, number: int) -> None:
-        """Note that so many rewards came after all, too late to count."""
+        """Count rewards of given-up tickets that came after all; they change no sum."""
         self.tickets.missing -= number
         self.tickets.late += number
 
     def aggregate(self, counts: Sequence[int], sums: Sequence[Fraction]) -> None:
-        """Take a whole batch as totals."""
+        """Take over each arm's count and sum of a whole batch; raise `LogError` if they are not of this batch."""
         if self.issued or tuple(counts) != self.stage.pulls or self.status != "running":
             raise LogError("totals of another batch, or of one that has tickets")
         self.counts, self.exact = list(counts), [ExactSum(total) for total in sums]
         self.told = sum(self.counts)
 
     def decide(self) -> tuple[dict[str, Any], Standing]:
-        """Let the policy decide on a complete batch; what the log says of it comes back, and where it leads."""
+        """Let the policy decide on a complete batch; return the decision as the log has it, and the next standing."""
         if not self.due:
             raise LogError("a decision before the last reward")
         course, sums = self.stage.course, self.sums
@@ -348,7 +348,7 @@ class Standing:
         return played[0] if len(played) == 1 else None
 
     def _arm(self, ticket: Ticket) -> int:
-        """Find the arm of a ticket of this batch."""
+        """Return the arm of a ticket of this batch."""
         if ticket.batch != self.stage.batch or not 0 <= ticket.position < self.issued:
             raise LogError(f"ticket {ticket.id}, which is not of this batch")
         return self.stage.order.arm(ticket.position)
@@ -356,7 +356,7 @@ class Standing:
     # -- as text -------------------------------------------------------------------------------------------------------
 
     def to_json(self) -> str:
-        """Write all but the stage, which follows from the decisions, and the queue's slots, which have a table."""
+        """Return the standing as JSON, without its stage and its queued slots, which the store has elsewhere."""
         tickets, queue = self.tickets, self.queue
         sums = ",".join([f'"{total.text()}"' for total in self.exact])
         parts = [  # by hand, since every step writes it

@@ -41,7 +41,7 @@ _MOST_CHANGES = 1000  # that are kept for a report
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """What was decided after a batch, and on which counts and totals."""
+    """What was decided after a batch, with the counts and totals that it was decided on."""
 
     batch: int
     counts: tuple[int, ...]
@@ -62,7 +62,7 @@ class ClockSteps:
 
 
 class FoldedLog:
-    """Folds a log again, with all that `verify` must remember: tickets, rewards, metrics, requests, decisions."""
+    """Replays a log event by event, and keeps what `verify` compares: tickets, rewards, metrics, decisions."""
 
     def __init__(self, registration: Registration, name: str, first: Event) -> None:
         self.registration, self.name = registration, name
@@ -122,7 +122,7 @@ class FoldedLog:
             self._request_events.append(event.number)
 
     def _apply(self, event: Event, content: dict[str, Any], moment: int) -> None:
-        """Apply an event of any kind."""
+        """Check an event's shape and whether it may come now, then hand it to the method of its kind."""
         kind = event.kind
         if kind not in KEYS or set(content) - MORE.get(kind, set()) != KEYS[kind]:
             raise LogError("a body of another shape")
@@ -150,7 +150,7 @@ class FoldedLog:
         self._request_events.append(event.number)
 
     def _handed_out_one(self, batch: int, slot: tuple[int, int, int], moment: int) -> bool:
-        """Hand out one new slot of this batch, if that is what comes next; whether it was comes back."""
+        """Hand out one new slot if it is the next one; return False, with nothing done, if it is not."""
         standing = self.standing
         place, stage = standing.issued, standing.stage
         if batch != stage.batch or standing.status != "running" or standing.queued or place >= stage.length:
@@ -168,6 +168,7 @@ class FoldedLog:
         return True
 
     def _hand_out(self, batch: int, slots: Sequence[tuple[int, int, int]], asked: int, moment: int) -> None:
+        """Replay the handing out of these slots; raise `LogError` unless they are exactly the next ones."""
         standing, number = self.standing, len(slots)
         free = standing.free
         possible = 0 < number <= free and (number == asked or (number == free and asked > free))
@@ -210,6 +211,7 @@ class FoldedLog:
         self._keep_metrics(content)
 
     def _correct(self, event: Event, content: Mapping[str, Any], moment: int) -> None:
+        """Replay a correction; raise `LogError` if the reward that it replaces was another one."""
         ticket = Ticket(*content["ticket"])
         pages = self.book.of(*ticket, TOLD)
         if pages.reward(ticket.position, ticket.attempt) != content["before"]:
@@ -236,6 +238,7 @@ class FoldedLog:
     def _give_up(
         self, tickets: Sequence[Ticket], reason: str, moment: int = 0, older_than: float | None = None
     ) -> None:
+        """Replay the giving up of tickets; raise `LogError` if one was not open, or not old enough for the rule."""
         for ticket in tickets:
             pages = self.book.of(*ticket, OPEN)
             if older_than is not None and pages.when(ticket.position, ticket.attempt) > moment - older_than * 1e6 + 1:
@@ -254,6 +257,7 @@ class FoldedLog:
     # -- deciding ------------------------------------------------------------------------------------------------------
 
     def _decide(self, event: Event, content: dict[str, Any], moment: int) -> None:
+        """Take a decision again; raise `LogError` if the log's decision is another one."""
         expected, self.standing = self.standing.decide()
         if content != expected:
             names = (*expected, *content)
@@ -285,7 +289,7 @@ class FoldedLog:
     # -- inside --------------------------------------------------------------------------------------------------------
 
     def _keep_metrics(self, content: Mapping[str, Any]) -> None:
-        """Remember the metrics of an event, if there are any; a ticket has its rewards once, and so its metrics."""
+        """Store the metrics of an event, if it has any; each ticket gets its metrics once."""
         if "metrics" not in content:
             return
         for (ticket, name), value in metrics_of(content).items():
@@ -295,7 +299,7 @@ class FoldedLog:
             raise LogError(f"more than {MOST_METRICS} names of metrics")
 
     def _checked(self, reward: object) -> float:
-        """Check a reward as a live run does; one that it would refuse cannot be in a log."""
+        """Return a reward as a float; raise `LogError` for one that a live run would have refused."""
         ends = self.registration.rewards
         if type(reward) is float and ends.low <= reward <= ends.high:  # JSON has no infinities
             return reward
@@ -307,7 +311,7 @@ class FoldedLog:
     # -- the end -------------------------------------------------------------------------------------------------------
 
     def check_requests(self) -> None:
-        """Raise `LogError`, with the event's number, if a request was answered twice: it gets the same tickets."""
+        """Raise `LogError`, with the event's number, if two events answer the same request."""
         hashes = np.array(self._requests, dtype=np.int64)
         order = np.argsort(hashes, kind="stable")
         again = order[1:][hashes[order[1:]] == hashes[order[:-1]]]
@@ -315,7 +319,7 @@ class FoldedLog:
             raise LogError("tickets that were not the next ones", int(self._request_events[int(again.min())]))
 
     def same_requests(self, requests: Iterable[tuple[str, int]]) -> bool:
-        """Whether these requests, with the numbers of the events that answered them, are those of the log."""
+        """Return whether these requests, with the numbers of their events, are exactly those of the log."""
         theirs = array("q", (number for request, event in requests for number in (hash(request), event)))
         pairs = [np.array(numbers, dtype=np.int64) for numbers in (theirs, self._requests, self._request_events)]
         given, mine = pairs[0].reshape(-1, 2), np.stack(pairs[1:], axis=1)
@@ -323,7 +327,7 @@ class FoldedLog:
 
 
 def _parsed(event: Event) -> dict[str, Any]:
-    """Parse a body, which must be exactly as banditto writes it."""
+    """Return an event's body as a dict; raise `LogError` unless it is written exactly as banditto writes it."""
     content = event.content
     if canonical_json(content) != event.body:
         raise LogError("a body that is not as banditto writes it")
@@ -365,7 +369,7 @@ def folded(events: Iterable[Event], row: Row) -> Iterator[tuple[Event, FoldedLog
 
 
 def _begun(event: Event, row: Row) -> FoldedLog:
-    """Begin a fold with the first event, which must be of the row's own registration."""
+    """Return the fold after the first event, which must hold the same registration as the experiment's row."""
     content = _parsed(event)
     registration = Registration.from_json(json.dumps(content["registration"]))
     if registration.digest != content["digest"] or content["name"] != row["name"]:

@@ -25,7 +25,7 @@ _SOFTWARE_TEXT = json.dumps(SOFTWARE)
 
 
 class Bookmark(NamedTuple):
-    """Where this process has read to: hashes, since a store that was restored may come to the same numbers again."""
+    """How far this process has read a log, by hashes: a restored store may reach the same numbers again."""
 
     head: str
     decision: str  # the hash of the last one; empty before the first
@@ -33,7 +33,7 @@ class Bookmark(NamedTuple):
 
 
 class Follower:
-    """Follows one experiment: takes steps, and decides again only what other processes have decided."""
+    """Follows one experiment for a process, and replays only decisions that other processes have added."""
 
     def __init__(self, name: str, registration: Registration) -> None:
         self.name, self.registration = name, registration
@@ -42,15 +42,15 @@ class Follower:
         self._bookmark = Bookmark("", "", self._course.start())
 
     def start(self) -> Standing:
-        """Return where an experiment stands that was just registered."""
+        """Return the standing of an experiment that was just registered."""
         return Standing.start(self._course.start())
 
     def keep(self, bookmark: Bookmark) -> None:
-        """Keep where a step has led to, once it is committed."""
+        """Remember how far a step has led, once it is committed."""
         self._bookmark = bookmark
 
     def step(self, rows: Writing, act: Callable[[Transaction], T]) -> tuple[T, int, Bookmark]:
-        """Lock the experiment and act; the answer comes back, how many tickets are open, and where the log is now."""
+        """Lock the experiment and act on it; return the answer, the number of open tickets, and the new bookmark."""
         row = rows.locked(self.name)
         if row is None or row.digest != self.registration.digest:
             raise ConflictError(f"experiment {self.name} is gone, or another one has its name")
@@ -64,7 +64,7 @@ class Follower:
         return answer, transaction.standing.tickets.open, mark
 
     def found(self, view: Reading) -> tuple[Row, Standing]:
-        """Look up the experiment's row, and where it stands."""
+        """Return the experiment's row and its standing; raise `ConflictError` if it is gone."""
         row = view.find(self.name)
         if row is None:
             raise ConflictError(f"experiment {self.name} is gone")
@@ -72,7 +72,7 @@ class Follower:
         return row, standing
 
     def _standing(self, view: Reading, row: Row) -> tuple[Standing, Bookmark]:
-        """Find where the experiment stands; decisions are taken again only if others have written them."""
+        """Return the standing and its bookmark; only decisions that this process does not know are replayed."""
         known = self._bookmark  # looked at once: threads may share this object
         if row["head"] != known.head:
             last, stage = view.last_decision(row["id"]), known.stage

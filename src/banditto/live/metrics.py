@@ -24,7 +24,7 @@ Metrics = Mapping[str, float]
 
 @dataclass(frozen=True, kw_only=True)
 class MetricSum:
-    """What the values of one metric add up to, in one batch and for one arm."""
+    """The count, sum, sum of squares and extremes of one metric's values, for one batch and arm."""
 
     name: str
     batch: int
@@ -48,7 +48,7 @@ class MetricSum:
 
 
 def checked_metrics(metrics: object) -> dict[str, float]:
-    """Check the metrics of one reward; floats by their names come back, none for None."""
+    """Check the metrics of one reward; return them as floats by name, an empty dict for None."""
     if metrics is None:
         return {}
     if not isinstance(metrics, Mapping):
@@ -90,7 +90,7 @@ def _listed(metrics: Metrics) -> str:
 
 
 def by_name(told: Iterable[tuple[Ticket, Metrics]]) -> dict[str, list[list[float]]]:
-    """Arrange metrics of tickets as they stand in an event."""
+    """Arrange tickets' metrics as an event stores them: by name, a row for each ticket."""
     found: dict[str, list[list[float]]] = {}
     for ticket, metrics in told:
         for name, value in metrics.items():
@@ -99,7 +99,7 @@ def by_name(told: Iterable[tuple[Ticket, Metrics]]) -> dict[str, list[list[float
 
 
 def metrics_of(content: Mapping[str, Any]) -> dict[tuple[Ticket, str], float]:
-    """Read the metrics of an event that has some; what a live run would not have written raises `LogError`."""
+    """Return an event's metrics by ticket and name; raise `LogError` for any that a live run would have refused."""
     told = {Ticket(*place) for *place, _ in content["rewards"]}
     found: dict[tuple[Ticket, str], float] = {}
     for name, lines in content["metrics"].items():

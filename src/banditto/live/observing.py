@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # what is in memory needs no database
 
 
 class ArmSums(NamedTuple):
-    """Of one arm's rewards in one batch: the sum of squares, and how many are at neither end of their range.
+    """The sum of squares of one arm's rewards in one batch, and how many of them are at neither end of the range.
 
     Squares are of shares of the range, which cannot overflow; 0 for a policy that sees none, which has no use for them.
     """
@@ -48,7 +48,7 @@ def observations_of(
     flow: Flow | None,
     metrics: Iterable[MetricSum] = (),
 ) -> Observations:
-    """Put together what was seen: decisions as a log has them, where the experiment stands, and sums of squares."""
+    """Build observations from a log's decisions, the standing, and the sums of squares."""
     policy, names = registration.policy(), registration.arm_names
     ends = registration.rewards
     batches: list[SeenBatch] = []
@@ -88,7 +88,7 @@ def observations_of(
 
 
 def _metrics(sums: Sequence[MetricSum], complete: Sequence[int], arms: int) -> tuple[SeenMetric, ...]:
-    """Arrange the sums of metrics by complete batches; a metric without any there is left out."""
+    """Arrange sums of metrics by complete batch and arm; a metric without values there is left out."""
     found = []
     for name in sorted({line.name for line in sums}):
         mine = {(line.batch, line.arm): line for line in sums if line.name == name and line.batch in complete}
@@ -106,12 +106,12 @@ def _metrics(sums: Sequence[MetricSum], complete: Sequence[int], arms: int) -> t
 
 
 def _whole(low: float, high: float, text: str, count: int) -> bool:
-    """Whether a sum can be one of rewards at the two ends."""
+    """Return whether `count` rewards at the two ends of the range can add up to this sum."""
     return (exact_sum(text) - count * Fraction(low)) % (Fraction(high) - Fraction(low)) == 0
 
 
 def told_squares(decisions: Iterable[Mapping[str, Any]]) -> dict[tuple[int, int], ArmSums]:
-    """Find the squares that decisions have; those of version 1, and of totals, have none."""
+    """Return the sums of squares that decisions hold, by batch and arm; old logs and totals hold none."""
     return {
         (content["batch"], arm): ArmSums(*both)
         for content in decisions
@@ -120,7 +120,7 @@ def told_squares(decisions: Iterable[Mapping[str, Any]]) -> dict[tuple[int, int]
 
 
 def observed(fold: FoldedLog) -> Observations:
-    """Put together what was seen in a log that was folded."""
+    """Build observations from a log that was replayed."""
     arms, book = len(fold.registration.arm_names), fold.book
     squares = told_squares(fold.decided)
     if fold.registration.first_version:
@@ -132,7 +132,7 @@ def observed(fold: FoldedLog) -> Observations:
 
 
 def _added_up(fold: FoldedLog, batch: int) -> Iterable[tuple[tuple[int, int], ArmSums]]:
-    """Add up the squares of a batch's rewards, by arm."""
+    """Return the sums of squares of a batch's rewards, for each arm, with the batch and arm as keys."""
     shares = shares_of(fold.registration)
     squares: dict[int, float] = {}
     others: dict[int, int] = {}
@@ -143,7 +143,7 @@ def _added_up(fold: FoldedLog, batch: int) -> Iterable[tuple[tuple[int, int], Ar
 
 
 def _sums(fold: FoldedLog, batch: int, name: str) -> Iterable[MetricSum]:
-    """Add up a metric's values in a batch, by arm."""
+    """Return the sums of one metric's values in a batch, one for each arm that has values."""
     values: dict[int, list[float]] = {}
     for arm, value in fold.book.values(batch, name):
         values.setdefault(arm, []).append(value)
@@ -163,7 +163,7 @@ def _sums(fold: FoldedLog, batch: int, name: str) -> Iterable[MetricSum]:
 
 
 def _flow(fold: FoldedLog, arms: int) -> Flow | None:
-    """Count how tickets went; None if there were none."""
+    """Count each arm's tickets: planned, handed out, settled and lost; None if there were no tickets."""
     book = fold.book
     if not len(book):
         return None
@@ -179,7 +179,7 @@ def _flow(fold: FoldedLog, arms: int) -> Flow | None:
 
 
 def _added(rows: Sequence[Sequence[int]], arms: Sequence[object]) -> tuple[int, ...]:
-    """Add up rows, arm by arm."""
+    """Return each arm's total over these rows of counts."""
     return tuple(sum(row[arm] for row in rows) for arm in range(len(arms)))
 
 
@@ -193,7 +193,7 @@ def observed_before(events: Iterable[Event], row: Row) -> FoldedLog | None:
 
 
 def observe(view: Reading, registration: Registration, row: Row, standing: Standing) -> Observations:
-    """Look up what an experiment has seen, inside a transaction; the store adds up, so that no log is read."""
+    """Return what an experiment has seen, inside a transaction; the database adds up, and no log is read."""
     decisions = [event.content for event in view.decisions(row["id"])]
     squares = squares_of(view, registration, row, decisions)
     flow = _looked_up_flow(view, row, decisions, squares, len(registration.arm_names))
@@ -201,7 +201,7 @@ def observe(view: Reading, registration: Registration, row: Row, standing: Stand
 
 
 def squares_of(view: Reading, registration: Registration, row: Row, decisions: Iterable[Mapping[str, Any]]) -> Squares:
-    """Find the squares of an experiment's rewards: decisions have them, and for version 1 the store adds up."""
+    """Return the sums of squares by batch and arm: from the decisions, or for version 1 from the stored rewards."""
     if not registration.first_version:
         return told_squares(decisions)
     shares, bounded = shares_of(registration), registration.rewards.bounded
@@ -213,7 +213,7 @@ def squares_of(view: Reading, registration: Registration, row: Row, decisions: I
 def _looked_up_flow(
     view: Reading, row: Row, decisions: Sequence[Mapping[str, Any]], squares: Squares, arms: int
 ) -> Flow | None:
-    """Let the store count how tickets went."""
+    """Count each arm's tickets by queries, as `_flow` does from a log; None if there were no tickets."""
     complete = {content["batch"] for content in decisions}
     counts = np.zeros((3, arms), dtype=np.int64)  # assigned in complete batches, settled, lost
     told_by_tickets = {batch for batch, _ in squares}

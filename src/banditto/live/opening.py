@@ -11,7 +11,7 @@ from banditto.version import __version__
 
 
 def wanted_registration(text: str, name: str, wanted: Protocol | Registration | None) -> Registration:
-    """Read the registration that a store keeps; one that is not wanted, or cannot go on, is a conflict."""
+    """Read a stored registration; raise `ConflictError` if it is not the wanted one, or cannot be run any more."""
     try:
         found = Registration.from_json(text)
     except (BandittoError, ValueError, TypeError, KeyError) as error:

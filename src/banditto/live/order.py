@@ -63,7 +63,7 @@ class SlotOrder(Protocol):
 
 
 def order_of(rule: str, seed: int, batch: int, pulls: Sequence[int]) -> SlotOrder:
-    """Return the order of a batch's slots by a rule that a registration names."""
+    """Return the order of a batch's slots, by the rule that its registration names."""
     if rule == ORDER_RULE_1:
         return BatchOrder(seed, batch, pulls)
     if rule == ORDER_RULE_2:
@@ -72,7 +72,7 @@ def order_of(rule: str, seed: int, batch: int, pulls: Sequence[int]) -> SlotOrde
 
 
 class _Portions:
-    """How a batch is cut into portions, which both rules share."""
+    """Cuts a batch into portions with nearly the same share of every arm; both rules build on them."""
 
     def __init__(self, seed: int, batch: int, pulls: Sequence[int]) -> None:
         self._counts = [(arm, int(count)) for arm, count in enumerate(pulls) if count > 0]
@@ -85,15 +85,15 @@ class _Portions:
         self._coins, self._batch = Coins(seed), batch
 
     def _only_arm(self) -> int | None:
-        """Return the arm of a batch that has one alone, whatever the permutations are."""
+        """Return the arm of a batch that pulls one arm alone; None if it pulls several."""
         return self._counts[0][0] if len(self._counts) == 1 else None
 
     def _before(self, block: int) -> int:
-        """Count the slots before a portion."""
+        """Return the number of slots before a portion."""
         return sum(block * count // self._blocks for _, count in self._counts)
 
     def _of_arm(self, arm: int, block: int) -> int:
-        """Count the slots of an arm before a portion."""
+        """Return the number of an arm's slots before a portion."""
         return block * dict(self._counts)[arm] // self._blocks
 
     def _check_range(self, first: int, last: int) -> None:
@@ -142,7 +142,7 @@ class BatchOrder(_Portions):
 
     # FROZEN(v1): rule 1, as experiments that were registered with it run for ever
     def _permuted(self, block: int) -> tuple[int, ...]:
-        """Permute the arms of a block by its own coins."""
+        """Return the arms of a block in their order, which the block's own coins give."""
         arms = [
             arm
             for arm, count in self._counts
@@ -223,7 +223,7 @@ class MixedOrder(_Portions):
 
     # FROZEN(v1): rule 2, as experiments that were registered with it run for ever
     def _permuted(self, number: int) -> IntArray:
-        """Cut a stretch into blocks and permute each of them, by the stretch's own coins."""
+        """Return the arms of a stretch in order: blocks of a few portions, each permuted by the stretch's coins."""
         first = number * self._portions
         portions = min(self._portions, self._blocks - first)
         counts = np.tile(self._wholes, (portions, 1))  # (portion, arm)

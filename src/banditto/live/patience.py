@@ -17,7 +17,7 @@ _STALL = 1.0
 
 
 class Patience:
-    """Counts the seconds that a step waits; that of a look begins anew with each answer.
+    """Counts the seconds that a step waits for its store; for a look, each answer starts the count anew.
 
     Attributes:
         limit: seconds that the step may wait.
@@ -35,26 +35,26 @@ class Patience:
 
     @property
     def margin(self) -> float:
-        """Seconds by which a server should give up before us: then it is the server that says why."""
+        """Seconds by which the server's limits are shorter than ours: its error comes first, and says why."""
         return min(1.0, self.limit / 10)
 
     @property
     def left(self) -> float:
-        """Seconds that it may still wait; a moment even if there are none, as nothing is asked for with 0 seconds."""
+        """Seconds that are left to wait; at least 0.05, since a limit of 0 is no limit to PostgreSQL."""
         return max(self.limit - self.waited, 0.05)
 
     @property
     def late(self) -> bool:
-        """Whether it has waited long enough."""
+        """Whether all the time to wait is used up."""
         return self.waited >= self.limit
 
     def count(self, seconds: float, most: float = _STALL) -> None:
-        """Add seconds of waiting; more than `most` at a time were spent by this process, not by the store."""
+        """Add seconds of waiting, at most `most` at a time: the rest was spent by this process, not by the store."""
         self.waited += min(seconds, most)
 
     @contextmanager
     def counting(self, most: float) -> Iterator[None]:
-        """Count what is done inside as waiting."""
+        """Count the time spent inside this context as waiting."""
         begun = time.monotonic()
         try:
             yield
@@ -86,7 +86,7 @@ class Patience:
     def watch(
         self, waiting: Generator[Any, Any, T], ask: Callable[[], None], give_up: Callable[[], BaseException]
     ) -> Generator[Any, Any, T]:
-        """Wait as `waiting` does and pass its answer on; shortly before it is too late `ask`, then `give_up`.
+        """Pass on what a driver's generator `waiting` yields and returns; when time runs out, `ask`, then `give_up`.
 
         A driver sends what is ready on its connection, nothing if that takes longer than a moment.
         """

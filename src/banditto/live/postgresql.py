@@ -46,14 +46,14 @@ class NoAnswer(psycopg.OperationalError):
 
 
 class PatientConnection(psycopg.Connection[Any]):
-    """A connection whose waits end when there is no more patience, even if the server's process was stopped."""
+    """A connection that stops waiting when patience runs out, even if the server's process hangs."""
 
     patience: Patience | None = None
     pooled = False  # whether a pooler stands between
     again: Callable[[], psycopg.Connection[Any]]  # opens another connection to the same place
 
     def wait(self, gen: PQGen[T], *given: Any, **named: Any) -> T:
-        """Wait for an answer, which comes back."""
+        """Wait for the server's answer and return it; raise `NoAnswer` if it does not come in time."""
         if self.patience is not None:
             gen = self.patience.watch(gen, self._ask, self._give_up)
         return super().wait(gen, *given, **named)
@@ -63,14 +63,14 @@ class PatientConnection(psycopg.Connection[Any]):
         self.patience.told = holders(self)
 
     def _give_up(self) -> NoAnswer:
-        """Close the connection: a process that was stopped finds nobody when it goes on, and takes its step back."""
+        """Close the connection and return the error to raise; the server then rolls back the unfinished step."""
         assert self.patience is not None
         self.close()
         return NoAnswer(f"no answer within {self.patience.limit:.0f} s")
 
 
 def holders(connection: PatientConnection) -> str:
-    """Say in a line who holds the lock that a connection waits for, by another connection to the same server."""
+    """Say in a line who holds the lock that a connection waits for; another connection asks the server."""
     pid = 0 if connection.pooled else connection.info.backend_pid
     given = {"pid": pid, "name": connection.info.parameter_status("application_name")}
     try:
@@ -92,7 +92,7 @@ def _shown_holder(pid: int, name: str | None, address: str, state: str | None, s
 
 
 def connecting(url: URL, settings: StoreSettings) -> sql.Engine:
-    """Make what opens connections to a server, and begins transactions there."""
+    """Make the engine that opens patient connections to a server and begins transactions there."""
     engine = sql.create_engine(
         url,
         pool_pre_ping=False,
@@ -108,6 +108,7 @@ def connecting(url: URL, settings: StoreSettings) -> sql.Engine:
     name = f"banditto {platform.node()[:40]}/{os.getpid()}"
 
     def connect(dialect: Dialect, record: object, positional: Any, named: dict[str, Any]) -> PatientConnection:
+        """Open a connection, and find out whether a pooler stands between us and the server."""
         words: dict[str, Any] = usual | {"fallback_application_name": name} | named
         made: PatientConnection = PatientConnection.connect(*positional, **words, autocommit=True)
         made.patience = Patience(settings.deadline, renews=True)
@@ -151,7 +152,7 @@ def _begin(connection: sql.Connection) -> None:
 
 
 def _limits(kind: str | None, patience: Patience) -> dict[str, float]:
-    """Choose the limits of a transaction in seconds, a bit shorter than ours."""
+    """Return a transaction's time limits on the server, in seconds by setting; they are a bit shorter than ours."""
     lock = max(patience.left - patience.margin, 0.05)
     limits = {"lock_timeout": lock, "statement_timeout": lock + patience.margin / 2}
     if kind == "tables":

@@ -19,7 +19,7 @@ _ROWS = 2000  # that are fetched at once
 
 
 class Prepared:
-    """A statement whose parameters are given by name; it is compiled when a kind of database is met first."""
+    """A statement with named parameters, compiled once for each kind of database."""
 
     def __init__(self, statement: ClauseElement, columns: Sequence[str] | None = None) -> None:
         self._statement, self._columns = statement, columns
@@ -47,7 +47,7 @@ class Prepared:
         return driver_executed(connection, made.text, made.given(values), fetch=True)
 
     def _made(self, connection: sql.Connection) -> _Text:
-        """Return the statement as this kind of database wants it."""
+        """Return the statement's text for this kind of database, compiled at the first call."""
         dialect = connection.dialect
         found = self._compiled.get(dialect.name)
         if found is None:
@@ -60,12 +60,12 @@ class Prepared:
 
 
 def _arranged(names: Sequence[str]) -> Callable[[Mapping[str, Any]], Any]:
-    """Return what puts values into an order."""
+    """Return a function that turns a mapping of values into a tuple, in the order of these names."""
     return itemgetter(*names) if len(names) > 1 else lambda values: tuple(values[name] for name in names)
 
 
 class _Text(NamedTuple):
-    """A database's own text, the order of its parameters where they have no names there, and those that are fixed."""
+    """A statement in one database's own SQL: text, order of its parameters (None if named), and fixed values."""
 
     text: str
     names: Sequence[str] | None
@@ -73,7 +73,7 @@ class _Text(NamedTuple):
     fixed: Mapping[str, Any]
 
     def given(self, values: Mapping[str, Any]) -> Any:
-        """Arrange the values of one execution as the driver wants them."""
+        """Return the values of one execution in the form that the driver wants: a mapping or a tuple."""
         known = {**self.fixed, **values} if self.fixed else values
         return known if self.arrange is None else self.arrange(known)
 
@@ -81,7 +81,7 @@ class _Text(NamedTuple):
 def driver_executed(
     connection: sql.Connection, text: str, given: Any = (), many: bool = False, fetch: bool = False
 ) -> list[Any]:
-    """Hand a statement to the driver; its rows come back if they are asked for."""
+    """Run a statement through the driver itself; return its rows if `fetch`, else an empty list."""
     cursor = connection.connection.cursor()
     try:
         if many:
@@ -96,7 +96,7 @@ def driver_executed(
 
 
 def driver_committed(connection: sql.Connection) -> None:
-    """Let the driver commit what it was handed."""
+    """Commit through the driver itself what was run through it."""
     try:
         connection.dialect.do_commit(connection.connection)
     except connection.dialect.loaded_dbapi.Error as error:
@@ -104,7 +104,7 @@ def driver_committed(connection: sql.Connection) -> None:
 
 
 def _translated(connection: sql.Connection, text: str, error: Any) -> DBAPIError:
-    """Turn a driver's error into SQLAlchemy's, and give up a connection that is gone."""
+    """Return SQLAlchemy's error for a driver's error; a connection that is gone is invalidated."""
     dialect, driver = connection.dialect, connection.connection
     gone = dialect.is_disconnect(error, driver.dbapi_connection, None)
     if gone:

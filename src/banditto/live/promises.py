@@ -20,7 +20,7 @@ _STEPS = range(1, 41)  # halfway to the rate in two of them
 
 
 def contradictions(registration: Registration, seen: Iterable[tuple[Sequence[int], Sequence[float]]]) -> list[str]:
-    """Say, in a line for each arm, where rewards contradict the promise; `seen` are counts and totals of batches.
+    """Say, in a line for each arm, whose rewards contradict the promised largest rate; `seen` are counts and totals.
 
     Totals are in the policy's units, in which rewards are from 0 to 1. Nothing comes where nothing was promised.
     """
@@ -51,7 +51,7 @@ def promised_rate(registration: Registration) -> float | None:
 
 
 def evidence(count: int, total: float, rate: float) -> float:
-    """Return the logarithm of what speaks against means of at most `rate`: likelihood ratios, averaged over rates."""
+    """Return the log of the evidence against a mean of at most `rate`: likelihood ratios averaged over larger rates."""
     if not count or total <= count * rate:
         return -math.inf
     others = [rate + (1.0 - rate) * 2.0 ** (-step / 2.0) for step in _STEPS]

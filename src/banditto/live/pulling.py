@@ -28,7 +28,7 @@ class Pull(NamedTuple):
 
 
 class Returned(NamedTuple):
-    """What a call returned, or why it did not; the error itself only where it need not travel."""
+    """What a call returned, or how it failed; the error itself is kept only if it stays in this process."""
 
     value: object
     failure: str = ""
@@ -36,7 +36,7 @@ class Returned(NamedTuple):
 
 
 class Called(NamedTuple):
-    """The outcomes of the first of some pulls, and the seconds that they took."""
+    """The outcomes of a group of calls, up to the first that failed or was too late, and the seconds that they took."""
 
     outcomes: list[Returned]
     seconds: float
@@ -57,7 +57,7 @@ class Source:
         return is_async(self.call)
 
     def arguments(self, index: int) -> dict[str, object]:
-        """Return what the call for one pull is given; every attempt gets the same."""
+        """Return the keyword arguments of the call for one pull; every attempt gets the same."""
         found: dict[str, object] = {}
         if "index" in self.takes:
             found["index"] = index
@@ -74,7 +74,7 @@ class Items:
         self._place = 0
 
     def take(self, index: int) -> Returned:
-        """Read the reward of a pull; those before it were told in an earlier run, and are passed over."""
+        """Return the reward of a pull; rewards before it were told in an earlier run, and are skipped."""
         try:
             for value in islice(self._items, index - self._place, None):
                 self._place = index + 1
@@ -85,7 +85,7 @@ class Items:
 
 
 def sources_of(arms: Mapping[str, Arm], noise_seed: int) -> list[Source | Items]:
-    """Check what was given for the arms; where the rewards of each come from is returned, in order."""
+    """Check what was given for the arms; return where each arm's rewards come from, in the arms' order."""
     if not isinstance(arms, Mapping):
         raise InvalidArgument("arms", arms, "a dictionary of names, each with a callable or an iterable of rewards")
     if len(arms) < FEWEST_ARMS:
@@ -105,7 +105,7 @@ def _source(name: str, value: Arm, arm: int, noise_seed: int) -> Source | Items:
 
 
 def _taken(name: str, call: Callable[..., object]) -> tuple[str, ...]:
-    """Find out which of index and rng a callable takes; one that needs anything else is refused."""
+    """Return which of `index` and `rng` a callable takes; raise `InvalidArgument` if it needs anything else."""
     try:
         parameters = inspect.signature(call).parameters.values()
     except (TypeError, ValueError):  # some that are written in C do not say
@@ -147,6 +147,7 @@ def play(
 
 
 def _called(source: Source, index: int, retries: int) -> Returned:
+    """Call once and up to `retries` times more until it works; return its value, or the last failure."""
     for attempt in range(retries + 1):
         try:
             value = source.call(**source.arguments(index))
@@ -161,7 +162,7 @@ def _called(source: Source, index: int, retries: int) -> Returned:
 
 
 async def played(source: Source, index: int, retries: int, turn: Any) -> Called:
-    """Await one asynchronous call, when it is its turn; what `play` returns comes back."""
+    """Await one asynchronous call once the semaphore `turn` lets it in; return its outcome as `play` does."""
     async with turn:
         begun = time.monotonic()
         for attempt in range(retries + 1):

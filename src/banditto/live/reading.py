@@ -16,7 +16,7 @@ import sqlalchemy as sql
 
 from banditto.core.errors import InvalidArgument
 from banditto.core.named_tuples import all_made
-from banditto.engine.blocks import Progress
+from banditto.engine.progress import Progress
 from banditto.live.durability import weak_settings
 from banditto.live.event_log import Event, Row
 from banditto.live.fold import MemoryQueue, Place, Queue
@@ -49,7 +49,7 @@ def now() -> str:
 
 
 class ToldSums(NamedTuple):
-    """Rewards of one arm in one batch: how many, the sum of squares as shares, and how many are at no end."""
+    """For one arm in one batch: the number of rewards, their sum of squares, and how many are at neither end."""
 
     batch: int
     arm: int
@@ -59,7 +59,7 @@ class ToldSums(NamedTuple):
 
 
 class TicketRow(NamedTuple):
-    """What a step needs of a ticket's row; its batch is known."""
+    """The columns of a ticket's row that a step needs."""
 
     position: int
     attempt: int
@@ -89,7 +89,7 @@ class StoredQueue:
         self.next += len(places)
 
     def pop(self, number: int) -> list[Place]:
-        """Take the first slots away; they come back."""
+        """Remove and return the first slots: `number` of them, or as many as there are."""
         end = min(self.first + number, self.next)
         mine = (QUEUE.c.experiment == self._experiment, QUEUE.c.place < end)
         query = sql.select(QUEUE.c.position, QUEUE.c.attempt).where(*mine).order_by(QUEUE.c.place)
@@ -169,7 +169,7 @@ class Reading:
         return int(rows[0][0]) if rows else None
 
     def tickets(self, experiment: int, wanted: Sequence[Ticket]) -> TicketRows:
-        """Look up the rows of these tickets, and perhaps of others; those that do not exist are left out."""
+        """Return the rows of these tickets, and perhaps of others; tickets that do not exist are left out."""
         found: TicketRows = {}
         for batch in {ticket.batch for ticket in wanted}:
             positions = [ticket.position for ticket in wanted if ticket.batch == batch]
@@ -197,7 +197,7 @@ class Reading:
     def _rows_of(
         self, table: sql.Table, columns: Sequence[str], experiment: int, batch: int, positions: Iterable[int]
     ) -> Iterator[Any]:
-        """Yield columns of a table's rows that are of these positions, whichever attempt they are of."""
+        """Yield these columns of the rows at these positions of a batch, for all attempts."""
         places = sorted(set(positions))
         for first in range(0, len(places), _CHUNK):
             query = sql.select(*(table.c[name] for name in columns)).where(
@@ -221,19 +221,19 @@ class Reading:
         return int(self._connection.execute(query).scalar_one())
 
     def overdue(self, experiment: int, before: str, most: int) -> list[Ticket]:
-        """List tickets without a reward that were handed out before a time, the oldest first."""
+        """Return at most `most` open tickets that were handed out before a time, the oldest first."""
         values = {"experiment": experiment, "before": before, "most": most}
         return [Ticket(*row) for row in _OVERDUE.rows(self._connection, values)]
 
     def standing_of(self, row: Row) -> tuple[str, Queue]:
-        """Return an experiment's progress as it is written today, and its queue."""
+        """Return an experiment's standing as JSON in today's form, and its queue of slots."""
         if '"again":' not in row["progress"]:
             return row["progress"], StoredQueue(self._connection, row["id"])
         text, waiting = renewed_progress(self._connection, row["id"], row["progress"])  # an older copy, only read
         return text, MemoryQueue(waiting)
 
     def waiting_slots(self, row: Row) -> list[tuple[int, Place]]:
-        """List the slots that wait to be handed out again, each with its place in the queue."""
+        """Return the slots that wait to be handed out again, each with its place in the queue."""
         text, queue = self.standing_of(row)
         if isinstance(queue, MemoryQueue):
             first = json.loads(text)["queue"][0]
@@ -242,7 +242,7 @@ class Reading:
         return [(line[0], (line[1], line[2])) for line in self._connection.execute(query.order_by(QUEUE.c.place))]
 
     def unit_key(self, experiment: int) -> str | None:
-        """Look up what ids of units are hashed with; None comes back before the first unit."""
+        """Return the key that ids of units are hashed with; None before the first unit."""
         query = sql.select(UNIT_KEYS.c.key).where(UNIT_KEYS.c.experiment == experiment)
         found: str | None = self._connection.execute(query).scalar()
         return found

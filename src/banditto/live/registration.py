@@ -22,6 +22,7 @@ from banditto.core.digest import canonical_json, sha256_of
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import EXACT_INTEGERS, integer, is_rounded
 from banditto.core.protocol import Protocol, fraction, from_fraction
+from banditto.core.tabular import items_in
 from banditto.live.checked_words import checked_arm_names
 from banditto.live.order import ORDER_RULE, ORDER_RULE_1
 from banditto.policies.policy import PlacedPolicy, Policy
@@ -282,8 +283,9 @@ def registered(
     deadline: float | timedelta | None = None,
 ) -> Registration:
     """Make a checked registration; arms without names are called by their numbers, from 0, as everywhere else."""
-    if isinstance(arm_names, str):
-        raise InvalidArgument("arm_names", arm_names, "a list of names")
+    if not isinstance(protocol, Protocol):
+        raise InvalidArgument("protocol", protocol, "a protocol, such as `policy.protocol(seed=1)`")
+    arm_names = None if arm_names is None else items_in(arm_names, "arm_names", "a list of names")
     if protocol.arms > MOST_ARMS:  # before a name is made for each of them
         raise InvalidArgument("arms", protocol.arms, f"at most {MOST_ARMS:,} arms")
     numbers = [str(arm) for arm in range(protocol.arms)]
@@ -291,7 +293,10 @@ def registered(
     if rewards is None:
         kind = rewards_of(policy_of(protocol)).kind
         rewards = (0.0, 1.0) if kind == "bounded" else (-math.inf, math.inf)
-    low, high = rewards
+    ends: list[Any] = [plain(end) for end in items_in(rewards, "rewards", "two numbers, such as (0, 1)")]
+    if len(ends) != 2:
+        raise InvalidArgument("rewards", f"{len(ends)} items", "two numbers, such as (0, 1)")
+    low, high = ends
     made = Registration(
         protocol=protocol,
         arm_names=tuple(names),

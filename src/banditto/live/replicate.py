@@ -16,7 +16,9 @@ from banditto.chance.coins import Coins
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import ConflictError, InvalidArgument, LogError
 from banditto.core.json_types import Digest, Keywords, Natural
-from banditto.engine.blocks import Progress
+from banditto.core.results import Part, Result, TablePart
+from banditto.core.text import short
+from banditto.engine.progress import Progress
 from banditto.live.checked_words import checked_name
 from banditto.live.exported_log import fold_exported
 from banditto.live.folded_log import Decision, FoldedLog, folded
@@ -24,6 +26,8 @@ from banditto.live.reading import Reading
 from banditto.live.registration import Registration
 from banditto.live.store import Store, shown_url
 from banditto.policies.policy import Level, LevelContent, own_level
+
+_RUN = "URL#NAME, such as sqlite:///trial.db#cta, or the file of an exported log"
 
 
 class TossContent(TypedDict):
@@ -120,8 +124,8 @@ class Divergence:
         }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Replication:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Replication(Result):
     """Two runs of one protocol side by side: whether they made the same decisions, and where they part.
 
     At the level of winners whom they named is compared, and nothing else: they may stop at different looks.
@@ -146,13 +150,56 @@ class Replication:
     level: Level = "sequence"
     winners: tuple[str | None, ...] = ()
 
+    _picture = "log_pictures:replication_figure"
+    _named = ("runs", "level", "same", "compared", "decisions")
+
     @property
     def same(self) -> bool:
         """Whether all decisions that both have taken are the same; at the level of winners, whether both name the same.
 
-        Runs of which one has no winner yet are not the same.
+        Where nothing can be compared yet the answer is no.
         """
-        return self.divergence is None and (self.level != "winner" or self.compared > 0)
+        return self.divergence is None and self.compared > 0
+
+    @property
+    def verdict(self) -> str:
+        """Whether the two runs agree, in a sentence."""
+        if not self.compared:
+            missing = "not both have a winner" if self.level == "winner" else "no batch is decided in both"
+            return f"There is nothing to compare yet: {missing}."
+        if self.level == "winner":
+            if self.divergence is not None:
+                return f"Different winners: {self.winners[0]} in run 1, {self.winners[1]} in run 2."
+            return f"The same winner: {self.winners[0]}, after {self.decisions[0]} and {self.decisions[1]} looks."
+        if self.divergence is not None:
+            return f"The runs differ after batch {self.divergence.batch}."
+        return f"The same: {self.compared} decision{'s' if self.compared > 1 else ''} of both runs."
+
+    def _parts(self) -> list[Part]:
+        parts: list[Part] = [
+            self.verdict,
+            TablePart(("run", "decisions"), list(zip(self.runs, self.decisions, strict=True))),
+        ]
+        if self.divergence is not None:
+            heads = [f"{what}, run {run}" for what in ("mean", "behind", "next pulls") for run in (1, 2)]
+            written: dict[type, Callable[[Any], str]] = {str: str, int: "{:,}".format, float: short}
+            arms = [[written[type(value)](value) for value in row.values()][1:] for row in self.records()]
+            cuts = [f"cut from coin {name}: {value:.6g}" for name, value in self.divergence.cuts.items()]
+            parts += [TablePart(("arm", *heads), arms, "lrrrrrr"), *cuts]
+        return [*parts, f"digest {self.digest}"]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return a record for each arm at the first decision that differs: what both runs saw, and did then."""
+        if self.divergence is None:
+            return []
+        sides = list(enumerate(self.divergence.sides, 1))
+        return [
+            {"batch": self.divergence.batch, "arm": arm}
+            | {f"mean_{run}": side.means[arm] for run, side in sides}
+            | {f"behind_{run}": side.behind[arm] for run, side in sides}
+            | {f"next_pulls_{run}": side.next_pulls.get(arm, 0) for run, side in sides}
+            for arm in self.divergence.sides[0].means
+        ]
 
     def to_dict(self) -> ReplicationContent:
         """Return plain data with the names of the attributes, and `same`."""
@@ -240,7 +287,7 @@ def replicate(first: str, second: str, *, progress: Callable[[str, int, int], No
 
 
 def _outcome(decision: Decision) -> tuple[tuple[int, ...], int | None]:
-    """What a decision leads to: pulls, or the winner."""
+    """Return what a decision leads to: the pulls of the next batch, and the winner (None if none is named)."""
     return decision.next_pulls, decision.winner
 
 
@@ -248,14 +295,15 @@ def split_address(address: str) -> tuple[str, str]:
     """Split URL#NAME into the URL and the checked name."""
     url, mark, name = address.rpartition("#")
     if not mark or not url:
-        raise InvalidArgument(
-            "run", shown_url(address), "URL#NAME, such as sqlite:///trial.db#cta, or the file of an exported log"
-        )
+        raise InvalidArgument("run", shown_url(address), _RUN)
     return url, checked_name(name)
 
 
 def _read(number: int, address: str, progress: Progress | None) -> FoldedLog:
     """Fold the whole log of one run; an error says which run it is about."""
+    if not isinstance(address, str | Path):
+        raise InvalidArgument("run", address, _RUN)
+    address = str(address)
     try:
         if "#" not in address and "://" not in address:
             return fold_exported(Path(address), progress, "run")
@@ -267,7 +315,7 @@ def _read(number: int, address: str, progress: Progress | None) -> FoldedLog:
 
 
 def _whole(view: Reading, name: str, progress: Progress | None) -> FoldedLog:
-    """Fold a log to its end inside a transaction."""
+    """Replay an experiment's log to its end inside a transaction, and return the fold."""
     row = view.find(name)
     if row is None:
         raise InvalidArgument("run", name, f"an experiment of its store: {', '.join(view.names()) or 'none'}")
@@ -277,7 +325,7 @@ def _whole(view: Reading, name: str, progress: Progress | None) -> FoldedLog:
 
 
 def explained(registration: Registration, one: Sequence[Decision], two: Sequence[Decision]) -> Divergence:
-    """Explain what two runs saw that were the same until the last of these decisions."""
+    """Explain the last of these decisions, the first in which two runs differ: what each saw, cuts and coins."""
     first = grounds_of(registration, one)
     return Divergence(
         batch=one[-1].batch,
@@ -289,7 +337,7 @@ def explained(registration: Registration, one: Sequence[Decision], two: Sequence
 
 
 class Grounds(NamedTuple):
-    """The numbers that a decision was taken on."""
+    """The numbers behind one decision: thresholds, cuts, coins, and what the run saw."""
 
     thresholds: dict[str, Any]
     cuts: dict[str, float]
@@ -299,7 +347,7 @@ class Grounds(NamedTuple):
 
 
 def grounds_of(registration: Registration, decisions: Sequence[Decision]) -> Grounds:
-    """Take these decisions again, and give the numbers that the last of them was taken on."""
+    """Replay these decisions, and return the numbers behind the last one."""
     policy = registration.policy()
     coins = RecordedCoins(registration.protocol.seed)
     state = policy.init(1)
@@ -329,7 +377,7 @@ _CUTS = (
 
 
 def _cuts(row: dict[str, Any], tosses: Sequence[Toss]) -> dict[str, float]:
-    """Find the cuts that lie at a coin's place between two ends that the policy names."""
+    """Return the cuts that coins place between two ends of a batch's description, by the coin's purpose."""
     found = {}
     for purpose, low, high in _CUTS:
         values = [toss.value for toss in tosses if toss.purpose == purpose]
@@ -340,7 +388,7 @@ def _cuts(row: dict[str, Any], tosses: Sequence[Toss]) -> dict[str, float]:
 
 
 def _side(registration: Registration, decisions: Sequence[Decision]) -> Side:
-    """Work out what one run saw of these batches, and what it did then."""
+    """Return what one run saw at the last of these decisions, and what it did next."""
     names, last = registration.arm_names, decisions[-1]
     means = {
         names[arm]: sum(seen.totals[arm] for seen in decisions) / sum(seen.counts[arm] for seen in decisions)

@@ -19,8 +19,8 @@ from banditto.chance.noise import derived_noise_seed
 from banditto.core.errors import BandittoError, ConflictError, InvalidArgument, Unfinished, WorkerError, shown
 from banditto.core.exact import integer
 from banditto.core.horizons import LONGEST_HORIZON
-from banditto.engine.blocks import Progress
 from banditto.engine.pool import Pace
+from banditto.engine.progress import Progress
 from banditto.live.desks import Desk, Known, desk_for
 from banditto.live.promises import contradictions
 from banditto.live.pull_numbers import PullNumbers
@@ -130,7 +130,7 @@ def select(
 
 
 def shortest(**arguments: Any) -> EarlyCut:
-    """Make the policy whose horizon is all that it needs: its cap for each arm, and a pull that names the winner."""
+    """Return the policy with the shortest horizon that it can need: its cap for each arm, and one more pull."""
     with without_warnings():
         policy = EarlyCut(horizon=LONGEST_HORIZON, **arguments)
     if policy.minimum_horizon() is None:
@@ -172,7 +172,7 @@ def _selected(registration: Registration, policy: EarlyCut, known: Known, contro
 
 @dataclass(frozen=True, kw_only=True)
 class _Callers:
-    """An executor (None: this thread), how many tasks may wait in it, and a loop for asynchronous calls."""
+    """Where calls are made: an executor (None: this thread), how many tasks may wait, and an asyncio loop."""
 
     executor: Executor | None
     queued: int
@@ -181,7 +181,7 @@ class _Callers:
     turn: asyncio.Semaphore
 
     def submit(self, calls: Sequence[tuple[Source, int]], retries: int, here: list[Returned]) -> Future[Called]:
-        """Have calls made; those in this thread are made at once, and what came before an interrupt is `here`."""
+        """Start these calls and return their future; in this thread they run at once, and fill the list `here`."""
         if self.loop is not None and calls[0][0].waits:
             return asyncio.run_coroutine_threadsafe(played(*calls[0], retries, self.turn), self.loop)
         if self.executor is not None:
@@ -196,7 +196,7 @@ class _Callers:
 
 @contextmanager
 def _callers(sources: Sequence[Source | Items], workers: int, executor: Executor | None) -> Iterator[_Callers]:
-    """Start threads, and a loop if there are asynchronous calls; both end afterwards, without what is queued."""
+    """Yield the threads and the asyncio loop that calls need; at the end both stop, and queued calls are dropped."""
     own = ThreadPoolExecutor(workers, "banditto-select") if executor is None and workers > 1 else None
     waits = any(isinstance(source, Source) and source.waits for source in sources)
     loop = asyncio.new_event_loop() if waits else None
@@ -223,7 +223,7 @@ def _callers(sources: Sequence[Source | Items], workers: int, executor: Executor
 
 
 async def _ended() -> None:
-    """Cancel what runs in this loop, and wait until it has let go."""
+    """Cancel all other tasks of this asyncio loop, and wait until they have ended."""
     others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     for task in others:
         task.cancel()
@@ -235,7 +235,7 @@ async def _ended() -> None:
 
 @dataclass(kw_only=True)
 class _Race:
-    """Goes from ask to ask until the desk says that it is over. Only this thread talks to the desk."""
+    """Asks for slots, makes the calls and tells the rewards until the selection is over."""
 
     desk: Desk
     sources: Sequence[Source | Items]
@@ -272,7 +272,7 @@ class _Race:
         self._show(ended=True)
 
     def _go_on(self) -> bool:
-        """Take one turn: ask, send, gather, tell; say whether there is more to do."""
+        """Take one turn: ask, send, gather, tell; return whether there is more to do."""
         if self.failures:
             self._stop()
         over = False
@@ -291,11 +291,11 @@ class _Race:
         return not over
 
     def _late(self) -> bool:
-        """Whether it is time to tell what is done."""
+        """Return whether it is time to tell the rewards that have come."""
         return time.monotonic() - self.told > _TELL_SECONDS
 
     def _asked(self) -> int:
-        """How many pulls to ask for: as many as keep all callers busy until the next ask; iterables keep none busy."""
+        """Return how many pulls to ask for: enough to keep all callers busy until the next ask."""
         if not any(isinstance(source, Source) for source in self.sources):
             return _MOST_ASKED
         return min(_MOST_ASKED, 4 * self.callers.queued * self.pace.group(_TASK_SECONDS, _MOST_TOGETHER) + 12)
@@ -304,7 +304,7 @@ class _Race:
         self.ready.extend(Pull(ticket, arm, self.numbers.of(ticket)) for ticket, arm in slots)
 
     def _send(self) -> None:
-        """Send calls as long as some may wait; rewards of iterables are read here and now."""
+        """Start as many calls as may wait; rewards of iterables are read at once."""
         while self.ready and len(self.running) < self.callers.queued and not self.failures:
             pull = self.ready.popleft()
             source = self.sources[pull.arm]
@@ -336,7 +336,7 @@ class _Race:
         return source
 
     def _gather(self, patient: bool) -> None:
-        """Take in what has come back; with patience, wait a moment for the first."""
+        """Take in calls that have returned; if `patient`, wait a moment for the first."""
         if self.running and patient:
             wait(self.running, timeout=_TELL_SECONDS, return_when=FIRST_COMPLETED)
         for future in [future for future in self.running if future.done()]:
@@ -369,7 +369,7 @@ class _Race:
             self.done.append((pull.ticket, reward))
 
     def _fail(self, pull: Pull, error: Callable[[], BandittoError], cause: BaseException | None = None) -> None:
-        """Note what goes wrong; what is raised is made once all that is done has been told."""
+        """Keep the first failure; it is raised after all finished rewards have been told."""
         self.failures.append((pull, error, cause))
 
     def _unfinished(self, name: str, index: int, problem: str) -> Unfinished:

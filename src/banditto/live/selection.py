@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from typing_extensions import TypedDict
@@ -12,7 +11,8 @@ from typing_extensions import TypedDict
 from banditto.core.errors import InvalidArgument
 from banditto.core.json_types import AboveZero, Amount, Digest, InsideUnit, Keywords, Natural, Positive
 from banditto.core.protocol import Protocol
-from banditto.core.text import html_table, short, text_table
+from banditto.core.results import Part, Result, TablePart
+from banditto.core.text import short, text_table
 from banditto.engine.observations import DecidedBy, Observations
 from banditto.policies.policy import Guarantee, Level, LevelContent, ProvedContent
 
@@ -64,8 +64,8 @@ class SelectionContent(TypedDict):
     warnings: list[str]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Selection:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Selection(Result):
     """The winner that `select` named, and what named it: its lead, or the shared coin.
 
     On a tie, or near one, nobody leads by enough. Then the coin names the winner, the same in a second lab, and says
@@ -112,6 +112,9 @@ class Selection:
     warnings: tuple[str, ...] = ()
     seen: Observations | None = field(default=None, repr=False, compare=False)
 
+    _picture = "selection_figure:selection_figure"
+    _named = ("winner", "decided_by", "lead", "needed_lead", "pulls")
+
     def observations(self) -> Observations:
         """Return what was seen at every look, as `analyse` wants it."""
         if self.seen is None:
@@ -128,7 +131,8 @@ class Selection:
         if self.winner == self.control:
             return f"{self.winner} is kept, as the control: {needed} to take its place."
         sure = 1.0 - self.guarantee.total
-        named = f"The shared coin names {self.winner}, as it does in a second lab with probability {sure:.3g} or more"
+        agree = f"two labs agree with probability {sure:.3g} or more"
+        named = f"No arm led by enough, so the shared coin names {self.winner} ({agree})"
         if self._ahead:
             return f"{named}: {needed} to win by its lead. It is ahead by {short(self.lead)}, which may be noise."
         return f"{named}: {needed} to take its place. This does not show that {self.winner} is better."
@@ -162,9 +166,16 @@ class Selection:
         facts = "\n".join(f"{name:<8}{value}" for name, value in self._facts())
         return "\n".join([self.verdict, "", arms, "", facts, *(f"warning: {line}" for line in self.warnings)])
 
-    def _repr_html_(self) -> str:
-        verdict = html_table((self.verdict,), [])
-        return verdict + html_table(HEADER, self.rows()) + html_table(("fact", "value"), self._facts())
+    def _parts(self) -> list[Part]:
+        facts = TablePart(("fact", "value"), self._facts())
+        return [self.verdict, TablePart(HEADER, self.rows()), facts, *(f"warning: {line}" for line in self.warnings)]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return a record for each arm: its mean, its pulls, and whether it won."""
+        return [
+            {"arm": name, "mean": estimate.mean, "pulls": estimate.pulls, "winner": name == self.winner}
+            for name, estimate in self.estimates.items()
+        ]
 
     def to_dict(self) -> SelectionContent:
         """Return plain data with the names of the attributes but `seen`, and rho, seed and digest of the protocol."""
@@ -188,11 +199,6 @@ class Selection:
             "protocol": dict(self.protocol.to_dict()),
             "warnings": list(self.warnings),
         }
-
-    def plot(self) -> Any:
-        """Draw each arm's mean and the lead that was needed; a Matplotlib figure comes back."""
-        # by its name: figures are made in a room above this one, and only who draws loads Matplotlib
-        return import_module("banditto.report.selection_figure").selection_figure(self)
 
 
 def estimate_rows(estimates: dict[str, Estimate]) -> Sequence[tuple[str, str, str]]:

@@ -15,7 +15,7 @@ from banditto.policies.policy import own_level
 
 
 def status_of(registration: Registration, row: Row, standing: Standing, seen: Observations) -> ExperimentStatus:
-    """Say where an experiment stands: its row, its fold, and what its complete batches showed."""
+    """Build the status of an experiment from its row, its standing, and what its complete batches showed."""
     names, stage = registration.arm_names, standing.stage
     found = analysed_if_possible(seen)
     planned = [(names[arm], arm, pulls) for arm, pulls in enumerate(stage.pulls) if pulls]
@@ -44,7 +44,7 @@ def status_of(registration: Registration, row: Row, standing: Standing, seen: Ob
 
 
 def _warnings(registration: Registration, standing: Standing, seen: Observations) -> tuple[str, ...]:
-    """Name arms that contradict a promise, with the rewards of the batch that is being played."""
+    """Return a line for each arm whose rewards so far contradict the promised largest rate."""
     if promised_rate(registration) is None:  # sums of any rewards may be too large for a float until they are decided
         return ()
     paid = [registration.total(*both) for both in zip(standing.sums, standing.counts, strict=True)]

@@ -64,7 +64,7 @@ OnStep = Callable[[StepReport], None]
 
 
 class StepNotes:
-    """Collects what a report says, while its step is taken."""
+    """Collects the outcome, tickets and seconds of a step while it is taken, for its report."""
 
     def __init__(self) -> None:
         self.outcome: Outcome = "done"
@@ -75,7 +75,7 @@ class StepNotes:
 
 @contextmanager
 def watched(experiment: str, step: Step, on_step: OnStep | None) -> Iterator[StepNotes]:
-    """Report the step that is taken inside: once, whether it works or not."""
+    """Report the step that is taken inside this context: once, whether it works or fails."""
     if on_step is None and not logger.isEnabledFor(logging.WARNING):
         yield StepNotes()
         return
@@ -98,6 +98,7 @@ def _outcome_of(error: BandittoError) -> Outcome:
 def _report(
     experiment: str, step: Step, noted: StepNotes, seconds: float, problem: str, on_step: OnStep | None
 ) -> None:
+    """Log the report of a step, and hand it to `on_step`; an error raised there is logged and goes no further."""
     level = _LEVELS.get(noted.outcome, logging.DEBUG)
     if on_step is None and not logger.isEnabledFor(level):
         return

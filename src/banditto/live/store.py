@@ -78,7 +78,7 @@ class Store(AbstractContextManager["Store"]):
         self.close()
 
     def exists(self) -> bool:
-        """Say whether there is a file; a server is asked later."""
+        """Say whether the store's file exists; True for a server, which is asked later."""
         return not self._sqlite or Path(str(self._engine.url.database)).exists()
 
     def write(self, step: Callable[[Writing], T], noted: StepNotes | None = None) -> T:
@@ -90,7 +90,7 @@ class Store(AbstractContextManager["Store"]):
         return self._run(lambda connection: step(Writing(connection)), "step", noted)
 
     def read(self, look: Callable[[Reading], T]) -> T:
-        """Look at one consistent state, from the beginning again if the connection was lost; give what was seen."""
+        """Read one consistent state and return what `look` returns; a lost connection starts it again."""
         if not self.exists():  # a typing error must not leave a new file behind
             raise NoStore("store", shown_url(self.url), "a file that exists")
         if self._sqlite and not Path(str(self._engine.url.database)).stat().st_size:  # SQLite would begin to fill it
@@ -98,7 +98,7 @@ class Store(AbstractContextManager["Store"]):
         return self._run(lambda connection: look(Reading(connection)), "look")
 
     def _run(self, act: Callable[[sql.Connection], T], kind: Kind, noted: StepNotes | None = None) -> T:
-        """Act in a transaction; as long as what goes wrong may pass, try again."""
+        """Act in a transaction and return the answer; try again as long as the error may pass."""
         patience = Patience(self._settings.deadline, self._settings.idle, renews=kind == "look")
         refusals = 0
         while True:
@@ -115,7 +115,7 @@ class Store(AbstractContextManager["Store"]):
                     noted.waited = patience.waited
 
     def _step(self, patience: Patience, act: Callable[[sql.Connection], T]) -> T:
-        """Take a step in a file. SQLAlchemy's own way to a transaction costs as much as all of its statements."""
+        """Take a step in an SQLite file through the driver, which is much faster than SQLAlchemy's transactions."""
         try:
             connection = self._free.pop()
         except IndexError:
@@ -138,7 +138,7 @@ class Store(AbstractContextManager["Store"]):
         return answer
 
     def _inside(self, kind: Kind, patience: Patience, act: Callable[[sql.Connection], T]) -> T:
-        """Act inside a transaction of a kind, in which nobody waits for longer than there is patience.
+        """Act inside a transaction, with time limits from `patience`, and return the answer.
 
         This is no context manager of our own: Ctrl-C between its lines would leave the transaction open.
         """
@@ -156,7 +156,7 @@ class Store(AbstractContextManager["Store"]):
                 return act(connection)
 
     def _endured(self, error: SQLAlchemyError, patience: Patience, refusals: int, kind: Kind) -> bool:
-        """Wait before another attempt, or raise if there is no hope; whether a server refused us comes back."""
+        """Wait before the next attempt, or raise `StoreError`; return whether the server refused the connection."""
         patience.lose(idled=_state(error) == "25P03")
         late = patience.late or (not self._ready and patience.waited > FIRST_SECONDS) or patience.lost > _LOSSES
         outlook = "final" if late else outlook_of(error, self._engine)
@@ -188,7 +188,7 @@ class Store(AbstractContextManager["Store"]):
         self._engine.dispose()
 
     def _own(self) -> None:
-        """Open connections anew in a process that was forked: two processes must not share one."""
+        """In a forked process, open connections of its own: two processes must not share one."""
         if self._process != os.getpid():
             _INHERITED.append((self._engine, self._free))  # to close what another thread was using closes it there
             self._engine, self._free, self._process = engine_of(self.url, self._settings), [], os.getpid()
@@ -217,7 +217,7 @@ class Store(AbstractContextManager["Store"]):
         self._ready = True
 
     def _bring_up_to_date(self, connection: sql.Connection) -> None:
-        """Make or upgrade the tables, as the one who does."""
+        """Create or upgrade the tables; on a server under a lock, since two processes may come at once."""
         if not self._sqlite:  # two processes may come at once
             connection.execute(sql.text("SELECT pg_advisory_xact_lock(7061726974)"))
         version = version_of(connection)
@@ -234,7 +234,7 @@ class Store(AbstractContextManager["Store"]):
 
 
 def _before_fork() -> None:
-    """Close what is open: SQLite forgets in a forked process which locks it holds."""
+    """Close all idle connections before a fork: a forked process loses track of SQLite's locks."""
     for store in list(_STORES):
         store.let_go()
 
@@ -271,7 +271,7 @@ def _may_not_write(error: DBAPIError) -> bool:
 
 
 def _state(error: SQLAlchemyError) -> str | None:
-    """Look up the SQLSTATE of an error."""
+    """Return the SQLSTATE of an error; None if it has none."""
     found: str | None = getattr(getattr(error, "orig", None), "sqlstate", None)
     return found
 
@@ -283,7 +283,7 @@ def _code(error: SQLAlchemyError) -> int:
 
 
 def _reached(engine: sql.Engine) -> str:
-    """Ask after a connection without a code that failed whether there is a server, and whether it takes connections."""
+    """Ask a server that refused a connection without an error code whether it is up; return an outlook."""
     from psycopg import ProgrammingError
     from psycopg.conninfo import make_conninfo
     from psycopg.pq import PGconn, Ping

@@ -50,9 +50,7 @@ EVENTS = sql.Table(
 )
 # as text, not as parameters: PostgreSQL uses a partial index only if it can see that a statement is about that part
 DECISIONS = EVENTS.c.kind == sql.literal_column("'decide'")
-_DECISION_INDEX = sql.Index(
-    "banditto_decision", EVENTS.c.experiment, EVENTS.c.number, sqlite_where=DECISIONS, postgresql_where=DECISIONS
-)
+_DECISION_INDEX = sql.Index("banditto_decision", EVENTS.c.experiment, EVENTS.c.number, sqlite_where=DECISIONS)
 
 TICKETS = sql.Table(
     "banditto_ticket",
@@ -67,7 +65,7 @@ TICKETS = sql.Table(
     sql.Column("reward", sql.Double),
 )
 OPEN = TICKETS.c.status == sql.literal_column("'open'")
-sql.Index("banditto_open_ticket", TICKETS.c.experiment, TICKETS.c.issued, sqlite_where=OPEN, postgresql_where=OPEN)
+_OPEN_INDEX = sql.Index("banditto_open_ticket", TICKETS.c.experiment, TICKETS.c.issued, sqlite_where=OPEN)
 
 REQUESTS = sql.Table(
     "banditto_request",
@@ -124,9 +122,17 @@ TOKENS = sql.Table(
 
 def make_tables(connection: sql.Connection) -> None:
     """Make the tables of an empty store."""
+    _make_indices_partial(connection)
     metadata.create_all(connection)
     make_append_only(connection)
     connection.execute(SCHEMA.insert().values(version=SCHEMA_VERSION))
+
+
+def _make_indices_partial(connection: sql.Connection) -> None:
+    """Say which rows PostgreSQL should index. Said above, it would load that dialect for every file of SQLite, too."""
+    if connection.dialect.name == "postgresql":
+        for index, rows in ((_DECISION_INDEX, DECISIONS), (_OPEN_INDEX, OPEN)):
+            index.dialect_options["postgresql"]["where"] = rows
 
 
 def version_of(connection: sql.Connection) -> int | None:
@@ -145,6 +151,7 @@ def upgrade(connection: sql.Connection, version: int) -> None:
 
 
 def _index_decisions(connection: sql.Connection) -> None:
+    _make_indices_partial(connection)
     _DECISION_INDEX.create(connection, checkfirst=True)
 
 
@@ -153,7 +160,7 @@ def _add_metrics(connection: sql.Connection) -> None:
 
 
 def _number_queues(connection: sql.Connection) -> None:
-    """Move what waits into its table, count tickets, and list the versions of the software that have written."""
+    """Upgrade to version 4: move waiting slots into their table, count tickets, list software versions."""
     QUEUE.create(connection, checkfirst=True)
     UNIT_KEYS.create(connection, checkfirst=True)
     TOKENS.create(connection, checkfirst=True)
@@ -177,7 +184,7 @@ def _number_queues(connection: sql.Connection) -> None:
 
 
 def renewed_progress(connection: sql.Connection, experiment: int, text: str) -> tuple[str, list[tuple[int, int]]]:
-    """Write the progress of tables before version 4 as it is written today; slots that wait come back with it."""
+    """Return the standing of an older store as today's JSON, and the slots that wait to be handed out again."""
     content = json.loads(text)
     waiting = [(int(position), int(attempt)) for position, attempt in content.pop("again")]
     mine = TICKETS.c.experiment == experiment

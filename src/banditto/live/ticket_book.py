@@ -77,7 +77,7 @@ class LaterAttempt:
 
 
 class BatchPages:
-    """The tickets of one batch."""
+    """The tickets of one batch, in compact arrays by position; later attempts are kept apart."""
 
     __slots__ = ("answered", "arms", "issued", "later", "metrics", "rewards", "states")
 
@@ -91,7 +91,7 @@ class BatchPages:
         self.later: dict[tuple[int, int], LaterAttempt] = {}  # by position and attempt
 
     def issue(self, arms: Sequence[int], moment: int) -> None:
-        """Add first attempts at the next slots."""
+        """Add the first tickets of the next slots, one for each of these arms."""
         number = len(arms)
         self.arms.extend(arms)
         self.states.extend(bytes(number))
@@ -100,7 +100,7 @@ class BatchPages:
         self.answered.extend([NEVER] * number)
 
     def issue_one(self, arm: int, moment: int) -> None:
-        """Add a first attempt at the next slot."""
+        """Add the first ticket of the next slot."""
         self.arms.append(arm)
         self.states.append(OPEN)
         self.rewards.append(_NO_NUMBER)
@@ -127,7 +127,7 @@ class BatchPages:
         return self.rewards[position] if attempt == 0 else self.later[position, attempt].reward
 
     def answer(self, position: int, attempt: int, state: int, reward: float, moment: int) -> None:
-        """Give a ticket a reward and another state."""
+        """Set a ticket's reward, its state, and the time when the reward came."""
         if attempt == 0:
             self.states[position], self.rewards[position], self.answered[position] = state, reward, moment
         else:
@@ -182,7 +182,7 @@ class BatchPages:
 
 
 class TicketBook:
-    """The tickets of all batches."""
+    """The tickets of all batches of one experiment, as a log has them."""
 
     def __init__(self) -> None:
         self.batches: dict[int, BatchPages] = {}
@@ -192,21 +192,21 @@ class TicketBook:
         return sum(len(pages.arms) + len(pages.later) for pages in self.batches.values())
 
     def pages(self, batch: int) -> BatchPages:
-        """Return the pages of a batch, empty ones if there were none."""
+        """Return the tickets of a batch; an empty set of them is made if there is none."""
         found = self.batches.get(batch)
         if found is None:
             found = self.batches[batch] = BatchPages()
         return found
 
     def of(self, batch: int, position: int, attempt: int, state: int) -> BatchPages:
-        """Find the pages of a ticket that must have this state."""
+        """Return the batch of a ticket; raise `LogError` if the ticket is not in this state."""
         pages = self.batches.get(batch)
         if pages is None or pages.state(position, attempt) != state:
             raise LogError(f"ticket {Ticket(batch, position, attempt).id} is not {STATES[state]}")
         return pages
 
     def counts(self, batch: int, arms: int, first: bool = False) -> IntArray:
-        """Count a batch's tickets, or only the first of each slot, by state and arm."""
+        """Count a batch's tickets, as an array (state, arm); `first` leaves out later attempts at a slot."""
         found = np.zeros((len(STATES), arms), dtype=np.int64)
         pages = self.batches.get(batch)
         if pages is not None:
@@ -241,7 +241,7 @@ class TicketBook:
             yield from pages.lines(batch)
 
     def metrics(self) -> int:
-        """Count the values of all metrics."""
+        """Return how many values of metrics there are in all."""
         return sum(
             sum(value == value for column in pages.metrics.values() for value in column)
             + sum(len(line.metrics) for line in pages.later.values())

@@ -53,7 +53,7 @@ class TicketIds:
         self._first = re.compile(re.escape(self._prefix) + "([1-9][0-9]{0,5})-([1-9][0-9]{0,15})")
 
     def write(self, ticket: Ticket) -> str:
-        """Write a ticket's id, as callers see it."""
+        """Return a ticket's id, as callers see it."""
         batch, position, attempt = ticket
         return f"{self._prefix}{batch}-{position + 1}" if not attempt else self._prefix + ticket.id
 
@@ -69,7 +69,7 @@ class TicketIds:
     # -- of a whole block, without a call for each ticket --------------------------------------------------------------
 
     def write_all(self, tickets: Iterable[Ticket]) -> list[str]:
-        """Write tickets' ids as `write` does."""
+        """Return the ids of these tickets, as `write` does for one."""
         prefix = self._prefix
         return [
             f"{prefix}{batch}-{position + 1}-{attempt + 1}" if attempt else f"{prefix}{batch}-{position + 1}"
@@ -77,7 +77,7 @@ class TicketIds:
         ]
 
     def check_all(self, texts: Iterable[object]) -> None:
-        """Refuse ids as `read` does, without reading them."""
+        """Raise the error of `read` for the first id that no ticket of this experiment can have."""
         match = self._first.fullmatch
         for text in texts:
             if not isinstance(text, str) or match(text) is None:

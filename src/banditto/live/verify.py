@@ -6,14 +6,17 @@ import json
 import re
 from dataclasses import dataclass
 from itertools import islice
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 from typing_extensions import TypedDict
 
 from banditto.core.errors import InvalidArgument, LogError, shown
 from banditto.core.json_types import Keywords, Natural, Positive
-from banditto.engine.blocks import Progress
+from banditto.core.results import Part, Result, TablePart
+from banditto.engine.progress import Progress
 from banditto.live.event_log import Row
+from banditto.live.exported_log import exported_events
 from banditto.live.fold import MemoryQueue
 from banditto.live.folded_log import ClockSteps, Decision, FoldedLog, folded
 from banditto.live.observing import observed_before
@@ -22,6 +25,8 @@ from banditto.live.store import Store
 from banditto.live.ticket_book import LATE, STATES, TOLD, microseconds
 from banditto.live.tickets import Ticket
 from banditto.policies.policy import Level, own_level
+
+_NOT_IN_THE_LOG = "the head of the receipt is not in the log: it was written anew, or is of another run"
 
 
 class ClockContent(TypedDict):
@@ -48,8 +53,8 @@ class VerificationContent(TypedDict):
     ]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Verification:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Verification(Result):
     """What `verify` found in an experiment's log.
 
     Attributes:
@@ -77,10 +82,43 @@ class Verification:
     level: Level = "sequence"
     clock_steps: ClockSteps | None = None
 
+    _picture = "log_pictures:verification_figure"
+    _named = ("name", "holds", "problem", "events", "winner")
+
     @property
     def holds(self) -> bool:
         """Whether the log verifies: everything in it follows."""
         return self.problem is None
+
+    def _parts(self) -> list[Part]:
+        where = "" if self.event is None else f"event {self.event}: "
+        said = "verifies" if self.holds else f"does not verify: {where}{self.problem}"
+        rows = [
+            ("level", self.level),
+            ("winner", "none yet" if self.winner is None else self.winner),
+            ("events", f"{self.events:,}"),
+            ("decisions", f"{len(self.decisions):,}"),
+            ("digest", self.digest),
+            ("head", self.head),
+        ]
+        told = [] if self.clock_steps is None else [clock_sentence(self.clock_steps)]
+        return [f"{self.name} {said}", TablePart(("verification", ""), rows), *told]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return a record for each decision and arm: rewards of the batch, their total, and pulls of the next batch."""
+        return [
+            {
+                "batch": decision.batch,
+                "arm": arm,
+                "rewards": count,
+                "total": total,
+                "next_pulls": decision.next_pulls[arm] if decision.next_pulls else 0,
+                "event": decision.event,
+                "time": decision.time,
+            }
+            for decision in self.decisions
+            for arm, (count, total) in enumerate(zip(decision.counts, decision.totals, strict=True))
+        ]
 
     def to_dict(self) -> VerificationContent:
         """Return plain data; `holds` is `verified`, and of the decisions, which stand in the log, it has the number.
@@ -127,12 +165,41 @@ def verify(url: str, name: str, expect: str | None = None, *, progress: Progress
         >>> found.holds, len(found.decisions), found.decisions[0].next_pulls
         (True, 1, (0, 9988))
     """
-    if expect is not None:
-        given, expect = expect, expect.strip().lower() if isinstance(expect, str) else ""
-        if not re.fullmatch("[0-9a-f]{64}", expect):
-            raise InvalidArgument("expect", given, "a head: 64 hexadecimal digits")
+    expect = _checked_head(expect)
+    if not isinstance(name, str):
+        raise InvalidArgument("name", name, "the name of an experiment")
     with Store(url) as store:
         return store.read(lambda view: verified(view, name, expect, progress)[0])
+
+
+def verify_exported(path: Path, expect: str | None = None, progress: Progress | None = None) -> Verification:
+    """Check a log that `export --format json` wrote, as `verify` does; there are no tables beside it to compare."""
+    expect = _checked_head(expect)
+    fold: FoldedLog | None = None
+    problem: str | None = None
+    number: int | None = None
+    met = expect is None
+    with exported_events(path, progress, "run") as document:
+        if not all(isinstance(document.row[key], str) for key in ("name", "digest", "head")):
+            raise TypeError("no text")  # which becomes an error about the file
+        try:
+            for event, after in folded(iter(document), document.row):
+                fold = after
+                met = met or event.hash == expect
+            if not met:
+                problem = _NOT_IN_THE_LOG
+        except LogError as error:
+            problem, number = error.problem, error.number
+        return _found(document.row, fold, problem, number)
+
+
+def _checked_head(expect: str | None) -> str | None:
+    if expect is None:
+        return None
+    text = expect.strip().lower() if isinstance(expect, str) else ""
+    if not re.fullmatch("[0-9a-f]{64}", text):
+        raise InvalidArgument("expect", expect, "a head: 64 hexadecimal digits")
+    return text
 
 
 def clock_sentence(steps: ClockSteps) -> str:
@@ -160,12 +227,17 @@ def verified(
         if fold is not None:
             problem = _difference(view, row, fold)
         if problem is None and not met:
-            problem = "the head of the receipt is not in the log: it was written anew, or is of another run"
+            problem = _NOT_IN_THE_LOG
     except LogError as error:
         problem, number = error.problem, error.number
     if number is not None:  # the fold may have taken a part of the bad event
         fold = observed_before(islice(view.events(row["id"]), number - 1), row)
-    found = Verification(
+    return _found(row, fold, problem, number), fold
+
+
+def _found(row: Row, fold: FoldedLog | None, problem: str | None, number: int | None) -> Verification:
+    """Put together what was found in the log of an experiment's row."""
+    return Verification(
         name=row["name"],
         digest=row["digest"],
         events=row["events"],
@@ -177,7 +249,6 @@ def verified(
         level="sequence" if fold is None else own_level(fold.registration.policy()),
         clock_steps=None if fold is None else fold.clock_steps,
     )
-    return found, fold
 
 
 def _difference(view: Reading, row: Row, fold: FoldedLog) -> str | None:
@@ -189,7 +260,7 @@ def _difference(view: Reading, row: Row, fold: FoldedLog) -> str | None:
 
 
 def _other_table(view: Reading, row: Row, fold: FoldedLog) -> str | None:
-    """Compare one table after the other, as `_difference` does."""
+    """Compare the stored tables one after the other, for `_difference`, which says what comes back."""
     text, _ = view.standing_of(row)
     if text != fold.standing.to_json():
         return "the experiment's row has another progress than its log"
@@ -205,7 +276,7 @@ def _other_table(view: Reading, row: Row, fold: FoldedLog) -> str | None:
 
 
 def _same_versions(text: str, fold: FoldedLog) -> bool:
-    """Whether an experiment's row has the log's versions of the software; one of before version 4 has the last."""
+    """Return whether a row lists the log's software versions; rows before version 4 hold the last alone."""
     if not text or not fold.versions:
         return not text and not fold.versions
     content = json.loads(text)

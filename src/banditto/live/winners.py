@@ -27,7 +27,7 @@ class Naming(Protocol):
 
 
 class Finding(NamedTuple):
-    """How a winner was found: by what, by how much the best mean led, and by how much it had to, in its units."""
+    """How a winner was found: by its lead or a coin, the best mean's lead, and the lead that it needed."""
 
     decided_by: DecidedBy
     lead: float

@@ -18,7 +18,7 @@ from banditto.live.tickets import Slot, Ticket
 
 
 class LockedRow(NamedTuple):
-    """What a step needs of its experiment's row."""
+    """The columns of an experiment's row that a step needs."""
 
     id: int
     digest: str
@@ -36,7 +36,7 @@ class Writing(Reading):
         self.time = ""  # of the step, which begins when its experiment is locked
 
     def locked(self, name: str) -> LockedRow | None:
-        """Look up an experiment's row, which nobody else can change until this transaction ends."""
+        """Return an experiment's row, locked until this transaction ends; None if there is none."""
         # SQLite, whose transaction began with the lock on all, leaves out FOR UPDATE
         rows = _LOCKED.rows(self._connection, {"name": name})
         self.time = now()  # after the wait for other writers, so that the log's times are in order
@@ -72,13 +72,13 @@ class Writing(Reading):
         self._connection.execute(EVENTS.insert().values(experiment=key[0], **first._asdict()))
 
     def append(self, experiment: int, head: str, count: int, kind: Kind, content: Mapping[str, Any]) -> Event:
-        """Add the next event, which comes back; `save` must follow with its number and hash."""
+        """Append the next event and return it; `save` must follow with its number and hash."""
         event = following(head, count + 1, kind, self.time, content)
         _ADD_EVENT.run(self._connection, {"experiment": experiment, **event._asdict()})
         return event
 
     def save(self, experiment: int, events: int, head: str, progress: str, software: str) -> None:
-        """Write what the events add up to into the experiment's row."""
+        """Write the number of events, the head, the standing and the software versions into an experiment's row."""
         values = {"events": events, "head": head, "progress": progress, "software": software}
         _SAVE.run(self._connection, {"experiment": experiment, **values})
 
@@ -87,7 +87,7 @@ class Writing(Reading):
         _ADD_REQUEST.run(self._connection, {"experiment": experiment, "request": request, "event": event})
 
     def keep_unit_key(self, experiment: int, key: str) -> None:
-        """Keep what ids of units are hashed with."""
+        """Store the key that ids of units are hashed with."""
         self._connection.execute(UNIT_KEYS.insert().values(experiment=experiment, key=key))
 
     def add_token(self, row: Mapping[str, str | None]) -> None:
@@ -101,13 +101,13 @@ class Writing(Reading):
         return self.token(public) is not None
 
     def issue(self, experiment: int, slots: Sequence[Slot]) -> None:
-        """Add new tickets, which are open."""
+        """Add the rows of new tickets, which are open."""
         time = self.time
         rows = [(experiment, *ticket, arm, time, "open") for ticket, arm in slots]
         _ADD_TICKET.run_many(self._connection, _NEW_TICKET, rows)
 
     def update(self, experiment: int, status: str, changes: Iterable[tuple[Ticket, float | None]]) -> None:
-        """Write tickets' new status, which is the same for all, and their rewards."""
+        """Set these tickets' rewards, and the same new status for all of them."""
         rows = [(status, reward, experiment, *ticket) for ticket, reward in changes]
         _SET_TICKET.run_many(self._connection, ("s", "r", "e", "b", "p", "a"), rows)
 

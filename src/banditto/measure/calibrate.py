@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from typing_extensions import TypedDict
 
@@ -20,7 +20,8 @@ from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer
 from banditto.core.json_types import Digest, Horizon, InsideUnit, Keywords, Natural, Positive
 from banditto.core.protocol import Protocol
-from banditto.core.text import html_table, text_table
+from banditto.core.results import Result, TablePart
+from banditto.core.text import at_least, hundredths
 from banditto.engine.pool import shared_executor
 from banditto.measure.attack.attacking import (
     DEFAULT_BUDGET,
@@ -36,6 +37,7 @@ from banditto.measure.certify import MOST_JOBS, certify
 from banditto.policies.policy import AnyPolicy, LevelContent, Policy, own_level
 from banditto.policies.shared.replicable import CALIBRATED, Replicable, without_warnings
 from banditto.problems.environment import Environment
+from banditto.problems.environment_words import environment_in_words
 
 SCHEMA_VERSION: Final = 2
 LARGEST_NOMINAL = 0.98
@@ -74,8 +76,17 @@ class CalibrationContent(TypedDict):
     digest: Digest
 
 
-@dataclass(frozen=True, kw_only=True)
-class Calibration:
+class CalibrationStep(NamedTuple):
+    """One attack of a calibration: on which constants, how many pairs differed, and whether they passed."""
+
+    nominal_rho: float
+    differ: float
+    interval: tuple[float, float]
+    passed: bool
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Calibration(Result):
     """A calibrated policy, and the effort that did not break it.
 
     Made by `calibrate`. Nothing is certified for it: a search that finds nothing proves nothing.
@@ -93,6 +104,8 @@ class Calibration:
         seed: the seed of the attacks, and of the protocol.
         protocol: what a second lab needs to play the calibrated policy.
         last: the worst of the attacks that confirmed the policy.
+        steps: all attacks in their order: the `nominal_rho` whose constants were attacked, the share of pairs that
+            `differ` on the worst instance, its `interval`, and whether it `passed`.
 
     Examples:
         >>> from banditto import ExploreThenCommit, calibrate
@@ -113,6 +126,10 @@ class Calibration:
     seed: int
     protocol: Protocol
     last: Attack
+    steps: tuple[CalibrationStep, ...] = field(default=(), compare=False)
+
+    _picture = "attack_pictures:calibration_figure"
+    _named = ("label", "rho", "nominal_rho", "attacks", "regret_factor")
 
     @property
     def label(self) -> str:
@@ -123,7 +140,7 @@ class Calibration:
         """Return plain data.
 
         The policy is there by name, and whole in the `protocol`, which is a file of its own and is there by its digest.
-        `last`, the worst of the attacks that confirmed it, is left out but for its `worst`.
+        `last`, the worst of the attacks that confirmed it, is left out but for its `worst`; `steps` are for pictures.
         """
         return {
             "schema_version": SCHEMA_VERSION,
@@ -152,15 +169,25 @@ class Calibration:
         return [
             ("policy", f"{self.policy.name}, constants {self.label}"),
             ("level", LEVELS[own_level(self.policy)]),
+            ("arms", str(self.policy.arms)),
             ("horizon", f"{self.policy.horizon:,}"),
             ("constants", f"those certified for {self.nominal_rho:.4g} instead of {self.rho:g}"),
             ("tried", f"{self.attacks} attacks, {self.instances_tried:,} instances, {self.pairs_tried:,} pairs"),
-            ("worst found", f"{self.worst.differ:.4f} of pairs differ, interval {low:.4f} to {high:.4f}"),
-            ("proved", f"only {self.policy.guarantee().total:.4g}"),
+            ("worst found on", environment_in_words(self.worst.environment)),
+            (
+                "agree there",
+                f"{hundredths(1 - self.worst.differ, 2)} of pairs, interval {100 * (1 - high):.2f} to "
+                f"{100 * (1 - low):.2f}%; wanted: {100 * (1 - self.rho):g}%",
+            ),
+            ("proved", self._proved()),
             ("regret", self._regret()),
             ("seed", str(self.seed)),
             ("digest", self.protocol.digest),
         ]
+
+    def _proved(self) -> str:
+        total = self.policy.guarantee().total
+        return f"only {at_least(total)} of pairs agree" if total < 1.0 else "nothing"
 
     def _regret(self) -> str:
         if self.nominal_rho == self.rho:
@@ -171,12 +198,21 @@ class Calibration:
             return f"{self.regret_factor:.3g} times less than with certified constants"
         return f"{1.0 / self.regret_factor:.3g} times MORE than with certified constants: wrong decisions are dearer"
 
-    def table(self) -> str:
-        """Return the rows as a table in plain text."""
-        return text_table(("calibration", ""), self.rows())
+    def _parts(self) -> list[TablePart]:
+        return [TablePart(("calibration", ""), self.rows())]
 
-    def _repr_html_(self) -> str:
-        return html_table(("calibration", ""), self.rows())
+    def records(self) -> list[dict[str, Any]]:
+        """Return a record for each attack, in their order."""
+        return [
+            {
+                "nominal_rho": step.nominal_rho,
+                "differ": step.differ,
+                "low": step.interval[0],
+                "high": step.interval[1],
+                "passed": step.passed,
+            }
+            for step in self.steps
+        ]
 
 
 CalibrationProgress = Callable[[str, int, int], None]
@@ -243,11 +279,12 @@ def calibrate(
         seed=seed,
         protocol=chosen.protocol(seed=seed),
         last=found,
+        steps=tuple(trial.steps),
     )
 
 
 def _largest(trial: _Trial, seed: int) -> float:
-    """Find the largest nominal rho that passes: out from rho in steps, then in by bisection of the logarithm."""
+    """Return the largest nominal rho that passes: steps away from rho, then bisection of the logarithm."""
     passed, failed = trial.rho, None
     while failed is None and passed < LARGEST_NOMINAL:
         following = min(passed * _FIRST_STEP, LARGEST_NOMINAL)
@@ -265,12 +302,12 @@ def _largest(trial: _Trial, seed: int) -> float:
 
 
 def _worthwhile(nominal: float, rho: float) -> float:
-    """Return the nominal rho, or rho where so little would be gained that nobody should give up a proof for it."""
+    """Return the nominal rho, or rho itself if the gain is too small to give up a proof for."""
     return nominal if nominal >= rho * _FINEST else rho
 
 
 class _Trial:
-    """Attacks on relaxed policies, counted."""
+    """Makes attacks on policies with relaxed constants, and counts them."""
 
     def __init__(
         self, policy: Replicable, budget: int, executor: Executor | None, progress: AttackProgress | None
@@ -280,9 +317,10 @@ class _Trial:
         self.attacks = self.instances = self.pairs = 0
         self.last: Attack | None = None
         self.hard: list[tuple[float, ...]] = []
+        self.steps: list[CalibrationStep] = []
 
     def confirmed(self, nominal: float, seed: int) -> Attack | None:
-        """Attack with other seeds; the worst comes back if all pass, which certified constants need not; else None."""
+        """Attack again with other seeds; return the worst attack, or None if a relaxed policy failed in one of them."""
         attacks = []
         for number in range(1, _CONFIRMATIONS + 1):
             passed = self.passes(nominal, seed + number)
@@ -315,9 +353,11 @@ class _Trial:
         self.hard.append(found.worst.point)
         self.instances += found.instances_tried
         self.pairs += found.pairs_searched + found.worst.pairs
-        return found.worst.interval[1] <= self.rho
+        passed = found.worst.interval[1] <= self.rho
+        self.steps.append(CalibrationStep(nominal, found.worst.differ, found.worst.interval, passed))
+        return passed
 
 
 def _world(policy: Policy[Any]) -> Environment:
-    """Choose arms to compare regrets on: equal gaps of a tenth of the range (or those that the policy was made for)."""
+    """Return the arms to compare regrets on: equal gaps of a tenth of the range, or the policy's own gap."""
     return space_of(policy).typical(getattr(policy, "gap", None))

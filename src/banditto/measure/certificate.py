@@ -10,7 +10,8 @@ from typing_extensions import TypedDict
 
 from banditto.core.json_types import Digest, Horizon, InsideUnit, Interval, Keywords, Natural, Positive, Share
 from banditto.core.protocol import Protocol
-from banditto.core.text import html_table, short, text_table
+from banditto.core.results import Result
+from banditto.core.text import amount, at_least, html_table, hundredths, text_table
 from banditto.measure.named_by_lead import NamedByLead, NamedByLeadContent
 from banditto.measure.random_play import coin_warning, decides_late, in_words, is_a_coins, late_warning
 from banditto.policies.early_cut.early_cut import EarlyCut
@@ -18,6 +19,7 @@ from banditto.policies.one_cut.one_cut import OneCut
 from banditto.policies.policy import Guarantee, Level, LevelContent, ProvedContent
 from banditto.problems.catalogue import policy_of
 from banditto.problems.environment import LoggedContent
+from banditto.problems.environment_words import environment_in_words
 
 SCHEMA_VERSION: Final = 3
 LEVELS: Final = {
@@ -105,8 +107,8 @@ class CertificateContent(MeasuredContent):
     environment: LoggedContent
 
 
-@dataclass(frozen=True, kw_only=True)
-class Certificate:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Certificate(Result):
     """How often two executions with shared coins and fresh rewards were the same: Definition 1, measured.
 
     They are compared arm for arm; at the level of winners, by the arm that each names.
@@ -178,6 +180,9 @@ class Certificate:
     interrupted: bool
     protocol: Protocol
 
+    _picture = "certificate_picture:certificate_figure"
+    _named = ("policy", "horizon", "pairs", "agreement", "interval", "rho", "verdict")
+
     @property
     def digest(self) -> str:
         """The sha256 of the protocol, in hexadecimal."""
@@ -185,7 +190,7 @@ class Certificate:
 
     @property
     def coin_decides(self) -> bool:
-        """Whether a coin would do as well: regret is 0.9 of random play or more, and not for a late decision's sake."""
+        """Whether a coin would do as well: regret is 0.9 of random play or more, and not because it decides late."""
         return is_a_coins(self.share_of_random_play) and not self._decides_late
 
     @property
@@ -194,7 +199,7 @@ class Certificate:
 
     @property
     def warning(self) -> str:
-        """What to say where a coin decides, and what would help; empty where rewards do."""
+        """A warning where a coin would do as well, with what would help; empty otherwise."""
         if self.share_of_random_play is None or not is_a_coins(self.share_of_random_play):
             return ""
         if self._decides_late:
@@ -259,20 +264,23 @@ class Certificate:
         name = self.policy if self.constants is None else f"{self.policy}, {self.constants} constants"
         return [
             ("policy", name),
+            ("measured on", environment_in_words(self.environment)),
             ("level", LEVELS[self.level]),
             ("horizon", f"{self.horizon:,}"),
             ("pairs", f"{self.pairs:,}" + (" (interrupted)" if self.interrupted else "")),
-            ("agreement", f"{self.agreement:.4f}, {100 * self.confidence:g}% {kind} {low:.4f} to {high:.4f}"),
             (
-                "differ",
-                f"{self.mismatches:,} pairs, {self.mismatches / self.pairs:.2%} of all; allowed: {100 * self.rho:g}%",
+                "agree",
+                f"{hundredths(self.agreement, 2)} of pairs, {100 * self.confidence:g}% {kind} {100 * low:.2f} to "
+                f"{100 * high:.2f}%; wanted: {100 * (1 - self.rho):g}%",
             ),
-            ("proved bound", self._proved()),
-            ("regret", f"{short(self.regret.mean)} (interval {_span(self.regret.interval)})"),
+            ("proved", self._proved()),
+            ("differ", f"{self.mismatches:,} pairs"),
+            ("regret", f"{amount(self.regret.mean)} (interval {_span(self.regret.interval)})"),
             ("of random play", self._share()),
             *([] if self.named_by_lead is None else [("A/A", self._led(self.named_by_lead))]),
-            ("first divergence", f"{where}{more}" if where else "none"),
+            *([("part first in", f"{where}{more}")] if where else []),
             ("verdict", self._judged()),
+            ("seed", f"{self.seed}; of rewards {self.noise_seed}"),
             ("digest", self.digest),
         ]
 
@@ -296,12 +304,46 @@ class Certificate:
 
     def _proved(self) -> str:
         if self.bound is not None:
-            return f"{self.bound:.4g}"
+            promised = self.guarantee is not None and self.guarantee.promised_gap is not None
+            where = "as these arms keep the promise" if promised else "whatever the arms"
+            return f"{at_least(self.bound)} of pairs agree, {where}"
         if self.guarantee is None:
             return "none"
         if self.guarantee.terms[0].name == "promise broken":
             return f"none: {self.guarantee.terms[0].name}, {self.guarantee.terms[0].statement}"
-        return f"none: the proof gives {short(self.guarantee.total)}"
+        total = "all" if self.guarantee.total >= 1.0 else hundredths(self.guarantee.total)
+        return f"none: by the proof up to {total} of pairs may differ, {100 * self.rho:g}% are allowed"
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one flat record, for data frames and CSV files; of the intervals both ends."""
+        known = not math.isinf(self.regret.interval[1])
+        return [
+            {
+                "policy": self.policy,
+                "constants": self.constants,
+                "level": self.level,
+                "horizon": self.horizon,
+                "rho": self.rho,
+                "pairs": self.pairs,
+                "executions": 2 * self.pairs,
+                "mismatches": self.mismatches,
+                "agreement": self.agreement,
+                "agreement_low": self.interval[0],
+                "agreement_high": self.interval[1],
+                "interval_kind": self.interval_kind,
+                "bound": self.bound,
+                "regret": self.regret.mean,
+                "regret_low": self.regret.interval[0] if known else None,
+                "regret_high": self.regret.interval[1] if known else None,
+                "regret_largest": self.regret.largest,
+                "share_of_random_play": self.share_of_random_play,
+                "coin_decides": self.coin_decides,
+                "verdict": self.verdict,
+                "seed": self.seed,
+                "noise_seed": self.noise_seed,
+                "digest": self.digest,
+            }
+        ]
 
     def table(self) -> str:
         """Return the rows as a table in plain text."""
@@ -312,9 +354,9 @@ class Certificate:
 
 
 def _points(share: float) -> str:
-    """Write a share in hundredths, with a digit after the point; below one with two digits that count."""
+    """Return a share in percent, as text: one decimal, or two significant digits below one percent."""
     return f"{100 * share:.1f}" if share >= 0.01 else f"{100 * share:.2g}"
 
 
 def _span(interval: tuple[float, float]) -> str:
-    return "unknown from one pair" if math.isinf(interval[1]) else f"{short(interval[0])} to {short(interval[1])}"
+    return "unknown from one pair" if math.isinf(interval[1]) else f"{amount(interval[0])} to {amount(interval[1])}"

@@ -21,10 +21,12 @@ from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, open_unit
 from banditto.core.protocol import Protocol
 from banditto.engine.backend import Backend
-from banditto.engine.blocks import Progress, run_pairs
+from banditto.engine.blocks import run_pairs
 from banditto.engine.ledger import Ledger
 from banditto.engine.pair_counts import Moments, PairCounts
 from banditto.engine.player import Run, player_of, run_of
+from banditto.engine.progress import Progress
+from banditto.engine.travelling import check_can_travel
 from banditto.measure.certificate import Certificate, Regret, Verdict
 from banditto.measure.named_by_lead import named_by_lead
 from banditto.measure.random_play import share_of_random_play
@@ -98,6 +100,7 @@ def certify(
     rho = checked_rho(policy, rho)
     pairs = integer(default_pairs(until_settled) if pairs is None else pairs, "pairs", 1, MOST_PAIRS)
     jobs = integer(jobs, "jobs", 1, MOST_JOBS)
+    check_can_travel(policy, jobs, executor)
     if jobs > 1 and backend != "numpy":
         raise InvalidArgument("jobs", jobs, "1, because all processes would share the GPU")
     confidence = open_unit(confidence, "confidence")
@@ -168,12 +171,12 @@ def checked_rho(policy: AnyPolicy, rho: float | None) -> float:
 
 
 def default_pairs(until_settled: bool) -> int:
-    """Return how many pairs are played, at most, if nobody says."""
+    """Return the default number of pairs; with `until_settled`, the most that are played."""
     return DEFAULT_LIMIT if until_settled else DEFAULT_PAIRS
 
 
 def identity_of(run: Run, protocol: Protocol) -> dict[str, Any]:
-    """List what must be the same if pairs of two runs are to be counted together, in the order in which it is told."""
+    """Return what two runs must have in common if their pairs are to be counted together."""
     return {
         "policy": run.policy.name,
         "horizon": run.horizon,
@@ -187,7 +190,7 @@ def identity_of(run: Run, protocol: Protocol) -> dict[str, Any]:
 
 
 def _ledger(out: str | Path, run: Run, protocol: Protocol) -> Ledger:
-    """Open the blocks that are kept in a folder, which is made if need be."""
+    """Open the folder that keeps played pairs; it is made if need be."""
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -202,14 +205,14 @@ def _regret(moments: Moments, confidence: float) -> Regret:
 
 
 def _announce(ledger: Ledger, pairs: int, until_settled: bool) -> None:
-    """Write down what is planned, and say what is there already."""
+    """Record how many pairs are planned, and warn if the folder holds more already."""
     ledger.plan(None if until_settled else max(pairs, ledger.pairs))
     if ledger.pairs > pairs:
         logger.warning("%s pairs are there already; the result is that of all of them", f"{ledger.pairs:,}")
 
 
 def _verdict(low: float, high: float, rho: float, bound: float | None) -> Verdict:
-    """Judge the limits of P(differ); where they leave rho open, a proof that they do not contradict is told."""
+    """Return the verdict on the limits of P(differ); if they leave rho open, a proved bound gives CONSISTENT."""
     if high <= rho or low > rho:
         return "PASS" if high <= rho else "FAIL"
     # a policy that uses all of rho stays here for ever, whatever the number of pairs

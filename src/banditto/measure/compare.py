@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from pathlib import Path
@@ -16,14 +16,17 @@ from pathlib import Path
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, open_unit
 from banditto.core.horizons import LONGEST_ROUND_HORIZON, SHORTEST_HORIZON
+from banditto.core.tabular import items_in
 from banditto.engine.player import Run, run_of
 from banditto.engine.pool import shared_executor, submitted
+from banditto.engine.travelling import check_can_travel
 from banditto.engine.watching import Curve, PairView, regret_curve, watch_pair
 from banditto.measure.certify import DEFAULT_PAIRS, MOST_JOBS, certify, checked_rho, identity_of
 from banditto.measure.comparison import Comparison, Entrant
 from banditto.measure.study_file import FEWEST_ROUNDS, MOST_ROUNDS
 from banditto.numbers.intervals import MOST_PAIRS
 from banditto.policies.policy import AnyPolicy, own_horizon, own_rho
+from banditto.policies.recognising import check_policy
 from banditto.policies.shared.replicable import CALIBRATED
 from banditto.problems.catalogue import protocol_on
 from banditto.problems.environment import Environment
@@ -38,7 +41,7 @@ CompareProgress = Callable[[str, int, int], None]
 
 
 def compare(
-    policies: Sequence[AnyPolicy],
+    policies: Iterable[AnyPolicy] | Mapping[str, AnyPolicy],
     environment: Environment,
     *,
     horizon: int | None = None,
@@ -58,7 +61,7 @@ def compare(
     """Measure several policies on one environment; a certificate for each comes back, in the order given.
 
     Args:
-        policies: 1 to 24 policies, replicable ones and baselines.
+        policies: 1 to 24 policies, replicable ones and baselines; a dictionary has a policy for each label.
         environment: the arms and their rewards.
         horizon: pulls in one execution, for policies without a horizon; by default the longest of the others.
         rho: the probability of a difference that is allowed, for baselines; by default that of the replicable policies.
@@ -86,17 +89,25 @@ def compare(
         >>> [row.certificate.verdict for row in compared.entrants]
         ['PASS', 'FAIL']
     """
+    if isinstance(policies, Mapping):
+        if labels is not None:
+            raise InvalidArgument("labels", labels, "none, because the dictionary of policies has them")
+        labels = list(policies)
+    policies = items_in(policies, "policies", f"a list of 1 to {MOST_POLICIES} policies")
     names = _checked_labels(policies, labels)
     if not hasattr(environment, "means"):
         raise InvalidArgument("environment", environment, "an environment object, such as Bernoulli([0.9, 0.8, 0.7])")
     pairs = integer(pairs, "pairs", 1, MOST_PAIRS)
     rounds = integer(rounds, "rounds", FEWEST_ROUNDS, MOST_ROUNDS)
     jobs = integer(jobs, "jobs", 1, MOST_JOBS)
+    for policy in policies:
+        check_can_travel(policy, jobs, executor)
     confidence = open_unit(confidence, "confidence")
     horizon, rho = _common_horizon(policies, horizon), _common_rho(policies, rho)
     if rho is None and any(own_rho(policy) is None for policy in policies):
-        raise InvalidArgument("rho", None, "a number between 0 and 1, which baselines do not have themselves")
-    allotments = [_allotment(policy, environment, horizon, pairs, rounds) for policy in policies]
+        allowed = "a number between 0 and 1: a baseline or a policy in plain Python has none of its own"
+        raise InvalidArgument("rho", None, allowed)
+    allotments = [allotment(policy, environment, horizon, pairs, rounds) for policy in policies]
     runs = [
         run_of(policy, environment, seed=seed, noise_seed=noise_seed, horizon=length)
         for policy, (length, _) in zip(policies, allotments, strict=True)
@@ -126,7 +137,7 @@ def compare(
                         kept.rmdir()
                         kept.parent.rmdir()
                 return Comparison(environment=environment, entrants=tuple(rows), rounds=rounds, interrupted=True)
-            rows.append(Entrant(label, certificate, *drawn))
+            rows.append(Entrant(label, certificate, drawn[0], drawn[1], run))
             if certificate.interrupted:
                 break
     stopped = len(rows) < len(policies) or rows[-1].certificate.interrupted
@@ -139,14 +150,14 @@ def _own(policy: AnyPolicy, rho: float | None) -> float | None:
 
 
 def _place(out: Path, run: Run, rho: float) -> Path:
-    """Name the folder of a policy's pairs: another run has another folder, so that nothing is ever mixed."""
+    """Return the folder for a policy's pairs; its name is a hash, so that pairs of other runs never mix with them."""
     protocol = protocol_on(run.policy, arms=len(run.environment.means), seed=run.seed, horizon=run.horizon, rho=rho)
     text = json.dumps(identity_of(run, protocol), sort_keys=True)
     return out / KEPT / hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def illustrate(run: Run, pairs: int) -> tuple[Curve, PairView]:
-    """Play what a report draws of a policy: its regret curve and its first pair; this is what a worker is sent."""
+    """Play what a report draws of a policy, in a worker: its regret curve and its first pair."""
     view = watch_pair(run.policy, run.environment, seed=run.seed, noise_seed=run.noise_seed, horizon=run.horizon)
     return regret_curve(run, pairs), view
 
@@ -161,14 +172,11 @@ def _labelled(progress: CompareProgress, label: str) -> Callable[[int, int], Non
 
 def _checked_labels(policies: Sequence[AnyPolicy], labels: Sequence[str] | None) -> list[str]:
     """Return a name for each row, all different; an error is raised if they are not."""
-    if not isinstance(policies, Sequence) or isinstance(policies, str) or not 1 <= len(policies) <= MOST_POLICIES:
-        given = f"{len(policies)} of them" if isinstance(policies, list | tuple) else policies
-        raise InvalidArgument("policies", given, f"a list of 1 to {MOST_POLICIES} policies")
+    if not 1 <= len(policies) <= MOST_POLICIES:
+        raise InvalidArgument("policies", f"{len(policies)} of them", f"a list of 1 to {MOST_POLICIES} policies")
     names = [label_of(policy) for policy in policies]
     if labels is not None:
-        if isinstance(labels, str) or not isinstance(labels, Sequence):
-            raise InvalidArgument("labels", labels, "a list of names")
-        names = [str(label) for label in labels]
+        names = [str(label) for label in items_in(labels, "labels", "a list of names")]
     if len(names) != len(policies):
         raise InvalidArgument("labels", f"{len(names)} of them", f"{len(policies)}, one for each policy")
     for name in names:
@@ -181,8 +189,7 @@ def _checked_labels(policies: Sequence[AnyPolicy], labels: Sequence[str] | None)
 
 def label_of(policy: AnyPolicy) -> str:
     """Return the name on the command line: `random-threshold`, `random-threshold:paper`, `ucb1`."""
-    if isinstance(policy, type) or not hasattr(policy, "settings"):
-        raise InvalidArgument("policies", policy, "policy objects")
+    check_policy(policy, "policies")
     constants = policy.settings().get("constants")
     if constants == CALIBRATED:
         return f"{policy.name}:calibrated"
@@ -190,22 +197,22 @@ def label_of(policy: AnyPolicy) -> str:
 
 
 def _common_horizon(policies: Sequence[AnyPolicy], horizon: int | None) -> int | None:
-    """Choose the horizon for those that have none: the longest of the others."""
+    """Return the horizon for policies that have none: the longest of the others."""
     if horizon is not None:
         return horizon
     return max((own for policy in policies if (own := own_horizon(policy)) is not None), default=None)
 
 
 def _common_rho(policies: Sequence[AnyPolicy], rho: float | None) -> float | None:
-    """Choose the rho for those that have none: that of the others, if they agree on it."""
+    """Return the rho for policies that have none: that of the others, if they agree on it."""
     own = {share for policy in policies if (share := own_rho(policy)) is not None}
     return own.pop() if rho is None and len(own) == 1 else rho
 
 
-def _allotment(
+def allotment(
     policy: AnyPolicy, environment: Environment, horizon: int | None, pairs: int, rounds: int
 ) -> tuple[int | None, int]:
-    """Share out the budget: a policy's horizon (None: its own) and its pairs come back."""
+    """Return a policy's share of the budget: its horizon (None: its own) and its number of pairs."""
     if own_horizon(policy) is not None or horizon is None:
         return None, pairs
     longest = max(rounds // _EXECUTIONS, SHORTEST_HORIZON, len(environment.means))

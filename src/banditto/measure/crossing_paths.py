@@ -23,7 +23,7 @@ Moves = tuple[tuple[int, float], ...]  # so many arms, and by how much the rate 
 
 
 class Demand(NamedTuple):
-    """What is asked of a rule: two executions differ with rho at most, and the best arm is chosen with this power."""
+    """What is asked of a rule: two executions differ with probability rho at most, and it finds the best arm."""
 
     rho: float
     power: float
@@ -35,16 +35,16 @@ class Demand(NamedTuple):
 
     @property
     def evidence(self) -> float:
-        """kl(beta, 1 - beta): how surely the policy tells who is best."""
+        """kl(beta, 1 - beta): the evidence that a rule with this power must gather."""
         return (1.0 - 2.0 * self.beta) * math.log(self.power / self.beta)
 
     def crossed(self, kappa: float) -> float:
-        """F: how much of the choice crosses over on the path of an adaptive policy, at least."""
+        """Return F, the least share of the choice that changes sides along an adaptive policy's path."""
         return max(0.0, 1.0 - kappa * self.rho - (1.0 + kappa) * self.beta)
 
 
 def up(pulls: float) -> int:
-    """The fewest pulls that a bound allows; with none at all, nobody is right more than half of the time."""
+    """Return a bound rounded up to whole pulls; at least 1."""
     return max(1, math.ceil(pulls * (1.0 - ROUNDING)))
 
 
@@ -52,7 +52,7 @@ def up(pulls: float) -> int:
 
 
 def coins_in_one_batch(asked: Demand, arms: int, begin: float, rise: float, fall: float) -> int:
-    """Theorem 2: pulls of each arm, all of which begin at one rate; one of them rises while the others fall.
+    """Return Theorem 2's pulls of each arm: all begin at one rate, then one rises while the others fall.
 
     Every bound on the pulls says how nearly normal their sum is, which gives the next bound.
     """
@@ -72,12 +72,12 @@ def coins_in_one_batch(asked: Demand, arms: int, begin: float, rise: float, fall
 
 
 def squared_length(begin: float, moves: Moves) -> float:
-    """What one pull of each arm tells along the path, by Cauchy and Schwarz: arms begin at one rate, each moves."""
+    """Return a bound on what one pull of each arm tells along the path (Cauchy and Schwarz)."""
     return sum(count * move * (math.log1p(move / begin) - math.log1p(-move / (1.0 - begin))) for count, move in moves)
 
 
 def skewness(begin: float, moves: Moves) -> float:
-    """The epsilon of Lemma 3 for one pull of each arm: stretch by stretch, with what is worst within it."""
+    """Return the epsilon of Lemma 3 for one pull of each arm, at its worst along each stretch of the path."""
     places = np.linspace(0.0, 1.0, _STRETCHES + 1)
     third = information = np.zeros(_STRETCHES)
     for count, move in moves:
@@ -95,13 +95,13 @@ def skewness(begin: float, moves: Moves) -> float:
 
 
 def normal_arm_moves(asked: Demand, distance: float) -> float:
-    """Theorem 3: expected pulls, at the beginning, of a Gaussian arm that moves by so many standard deviations."""
+    """Return Theorem 3's expected pulls of a Gaussian arm that moves by so many standard deviations."""
     same = (WHOLE / asked.rho) ** 2 * asked.crossed(KAPPA) ** 3
     return max(same, 2.0 * asked.evidence) / distance**2
 
 
 def coin_moves(asked: Demand, low: float, high: float) -> float:
-    """Theorem 4: expected tosses, at the beginning, of a coin whose rate moves from `low` up to `high`."""
+    """Return Theorem 4's expected tosses of a coin whose rate moves from `low` up to `high`."""
     paid = 2.0 * asked.rho * _angle(low, high)
     variance = min(low * (1.0 - low), high * (1.0 - high))
     skew = (1.0 - 2.0 * variance) / (2.0 * math.sqrt(variance)) if variance > 0.0 else math.inf
@@ -109,7 +109,7 @@ def coin_moves(asked: Demand, low: float, high: float) -> float:
 
 
 def coins_swap(asked: Demand, middle: float, gap: float) -> float:
-    """Theorem 4: expected tosses, at the beginning, of two coins together that change places; `middle` <= 1/2."""
+    """Return Theorem 4's expected tosses of two coins together that change places; `middle` <= 1/2."""
     low, high = max(0.0, middle - gap / 2.0), middle + gap / 2.0
     if middle == 0.5:  # heads of one are tails of the other, so this is one coin
         return coin_moves(asked, low, high)
@@ -122,7 +122,7 @@ def coins_swap(asked: Demand, middle: float, gap: float) -> float:
 
 
 def _tossed(asked: Demand, paid: float, skew: float, slope: float) -> float:
-    """Tosses until the choice has crossed over, where n of them are within (skew + slope log n)/sqrt(n) of normal."""
+    """Return the tosses until the choice has changed, if n of them are (skew + slope log n)/sqrt(n)-near to normal."""
     share = asked.crossed(COIN_KAPPA)
     if share <= 0.0:
         return 0.0
@@ -134,12 +134,12 @@ def _tossed(asked: Demand, paid: float, skew: float, slope: float) -> float:
 
 
 def _angle(low: float, high: float) -> float:
-    """asin sqrt(high) - asin sqrt(low), without a difference of near numbers."""
+    """Return asin sqrt(high) - asin sqrt(low), computed without cancellation."""
     return math.asin(min(1.0, (high - low) / (math.sqrt(high * (1.0 - low)) + math.sqrt(low * (1.0 - high)))))
 
 
 def divergence(begin: float, end: float) -> float:
-    """The divergence of a coin with one rate from one with another, rounded up: as it is, or by its chord."""
+    """Return the Kullback-Leibler divergence of two coins with these rates, rounded up."""
     move = end - begin
     if not 0.0 < end < 1.0:
         return math.inf

@@ -26,7 +26,7 @@ _ROUNDING = 1e-5  # relative: far more than the error of the trapezoids below
 
 
 def crossing_cost(quantile: float) -> float:
-    """H at the probability of a normal quantile, for Gaussian rewards: in closed form."""
+    """Return H at the probability of a normal quantile, for Gaussian rewards."""
     below, above = float(ndtr(quantile)), float(ndtr(-quantile))
     density = math.exp(-quantile * quantile / 2.0) / math.sqrt(2.0 * math.pi)
     last = float(ndtr(math.sqrt(2.0) * quantile)) / math.sqrt(math.pi)
@@ -34,21 +34,21 @@ def crossing_cost(quantile: float) -> float:
 
 
 class Profile(NamedTuple):
-    """H(1), kappa, and the integral of 1/J, for 0/1 rewards: the first and the last rounded down, kappa up."""
+    """H(1), kappa and the integral of 1/J for 0/1 rewards; kappa is rounded up, the others down."""
 
     whole: float
     kappa: float
     climbs: FloatArray
 
     def climb(self, low: float, high: float) -> float:
-        """The integral of 1/J from one probability to another."""
+        """Return the integral of 1/J from one probability to another."""
         ends = np.interp(ndtri([low, high]), _GRID, self.climbs)
         return float(ends[1] - ends[0]) * (1.0 - _ROUNDING)
 
 
 @lru_cache(maxsize=256)
 def profile(excess: float) -> Profile:
-    """The profile with J(p) = min(sqrt(p (1 - p)), I(p) + excess)."""
+    """Return the profile for J(p) = min(sqrt(p (1 - p)), I(p) + excess)."""
     below, above = ndtr(_GRID), ndtr(-_GRID)
     density = np.exp(-(_GRID**2) / 2.0) / math.sqrt(2.0 * math.pi)
     fastest = np.minimum(np.sqrt(below * above), density + excess)
@@ -58,6 +58,6 @@ def profile(excess: float) -> Profile:
 
 
 def _integrated(values: FloatArray) -> FloatArray:
-    """Integrals from the left end of the grid, by trapezoids."""
+    """Return the integrals of these values from the left end of the grid, by trapezoids."""
     steps = (values[1:] + values[:-1]) * (0.5 * (_GRID[1] - _GRID[0]))
     return np.concatenate([[0.0], np.cumsum(steps)])

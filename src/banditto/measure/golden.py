@@ -56,13 +56,13 @@ CASES = {
 
 
 def stored_protocol(case: str) -> Protocol:
-    """Read the protocol of a case from the package; constants of today's constructors have no part in it."""
+    """Read the protocol of a case from the package, so that it does not depend on today's defaults."""
     file = resources.files("banditto.measure").joinpath("golden_protocols", f"{CASES[case]}.json")
     return Protocol.from_json(file.read_text(encoding="utf-8"))
 
 
 def recorded_totals(pulls: IntArray, batch: int) -> FloatArray:
-    """Make integer totals from a hash: no sampler, no floating-point function whose last bit could differ."""
+    """Return made-up integer totals from a hash, which are the same on every machine."""
     rows, arms = pulls.shape
     totals = np.zeros((rows, arms))
     for row in range(rows):
@@ -75,7 +75,7 @@ def recorded_totals(pulls: IntArray, batch: int) -> FloatArray:
 
 
 def play(policy: Policy[Any], coins: Coins) -> list[Trajectory]:
-    """Play executions on recorded totals; the trajectory of each comes back."""
+    """Play executions on recorded totals, and return the trajectory of each."""
     state = policy.init(coins.count)
     runs: list[list[Streak]] = [[] for _ in range(coins.count)]
     actions: list[dict[tuple[float, ...], int]] = [{} for _ in range(coins.count)]
@@ -93,7 +93,7 @@ def play(policy: Policy[Any], coins: Coins) -> list[Trajectory]:
 
 
 def digests() -> dict[str, str]:
-    """Work out all golden digests on this machine, by name."""
+    """Compute all golden digests on this machine; return them by name."""
     words = Coins(123, 5, 1000).words("threshold", 4, 1)
     found = {"coins": hashlib.sha256(words.astype("<u8").tobytes()).hexdigest()}
     for name in CASES:
@@ -125,7 +125,7 @@ def digests() -> dict[str, str]:
 
 
 def expected() -> dict[str, str]:
-    """Read what the digests must be, by name."""
+    """Return the digests that the package expects, by name."""
     text = resources.files("banditto.measure").joinpath("golden.json").read_text(encoding="utf-8")
     parsed: dict[str, str] = json.loads(text)
     return parsed

@@ -21,7 +21,7 @@ _ROUNDING = 2.0**-40  # of the means: gaps below are none, and rates may be so m
 def least_regret(
     means: Sequence[float], rho: float, *, power: float = POWER, sigma: float | None = None, top: float = 1.0
 ) -> float | None:
-    """Return the regret of Theorem 3 for Gaussian arms with this sigma, or of Theorem 4 for rates of at most `top`."""
+    """Return the regret of Theorem 3 (Gaussian, this sigma) or 4 (rates up to `top`); None if neither applies."""
     gap = lead(means)
     if gap is None:
         return None
@@ -35,7 +35,7 @@ def least_regret(
 
 
 def lead(means: Sequence[float]) -> float | None:
-    """Return by how much the best mean leads the second best; None where it does not."""
+    """Return by how much the best mean leads the second best; None on a tie."""
     if len(means) < 2:
         return None
     second, best = sorted(means)[-2:]
@@ -55,7 +55,7 @@ def least_regret_of(certificate: Certificate) -> float | None:
 
 
 def _family(certificate: Certificate) -> str | None:
-    """Name the arms on all of which the policy is replicable; None where the theorems are not about them."""
+    """Name the arms for which the policy is proved replicable; None if the theorems do not cover them."""
     world = certificate.environment
     if "theta" in world or "means" not in world:
         return None
@@ -70,7 +70,7 @@ def _family(certificate: Certificate) -> str | None:
 
 
 def least_in_words(rows: Sequence[tuple[str, Certificate]]) -> list[str]:
-    """Write a sentence for each rho and family among labelled rows, with every policy's regret as a multiple."""
+    """Return a sentence for each rho and family among labelled rows, with each policy's regret as a multiple."""
     multiples: dict[str, list[tuple[str, float]]] = {}
     for label, certificate in rows:
         least, gap = least_regret_of(certificate), lead(certificate.environment.get("means", ()))

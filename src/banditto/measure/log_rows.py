@@ -16,7 +16,7 @@ from banditto.problems.reward_log import RewardLog
 
 
 class LogRows:
-    """The rows of a log as an environment of one execution: `draw` reads on where it was."""
+    """The rows of a log as an environment for one execution; `draw` reads each row once, in order."""
 
     name: ClassVar[str] = "replayed"
     rewards: ClassVar[Rewards] = Rewards("bounded", 0.5)
@@ -39,18 +39,18 @@ class LogRows:
 
     @property
     def left(self) -> list[int]:
-        """Rows of each arm that were not read yet."""
+        """The number of unread rows of each arm."""
         return [len(rows) - read for rows, read in zip(self._rows, self.read, strict=True)]
 
     def draw(self, pulls: IntArray, noise: Noise) -> FloatArray:
-        """Add up the next rows of each arm; raise `RanDry` if one has too few, and then none is read."""
+        """Return each arm's sum of its next rows; raise `RanDry`, with nothing read, if an arm has too few."""
         wanted: list[int] = pulls[0].tolist()
         if any(pulled > left for pulled, left in zip(wanted, self.left, strict=True)):
             raise RanDry(wanted)
         return np.array([self.take(wanted)])
 
     def take(self, wanted: list[int]) -> list[float]:
-        """Read so many rows of each arm, or those that are left, and add them up."""
+        """Return each arm's sum of its next rows, or of those that are left."""
         totals = []
         for arm, (rows, pulled) in enumerate(zip(self._rows, wanted, strict=True)):
             taken = rows[self.read[arm] : self.read[arm] + pulled]
@@ -65,7 +65,7 @@ class LogRows:
         return single_rewards.replayed
 
     def round_parameters(self) -> FloatArray:
-        """Copy what one execution reads from: rows read, how many there are, and the rows."""
+        """Return a copy of the rows for one execution: rows read, how many there are, and the rows."""
         law = np.zeros((len(self._rows), 2 + max(len(rows) for rows in self._rows)))
         for line, rows in zip(law, self._rows, strict=True):
             line[1] = len(rows)
@@ -78,7 +78,7 @@ class LogRows:
 
 
 class RanDry(Exception):
-    """A batch asks for more rows than there are; its pulls per arm."""
+    """Raised when a batch asks for more rows than are left; it holds the batch's pulls of each arm."""
 
     def __init__(self, wanted: list[int]) -> None:
         self.wanted = wanted

@@ -6,10 +6,10 @@ Symbols  K: arms, Delta: the gap, beta: 1 - power, kappa, H and J: as in `crossi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from textwrap import wrap
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from scipy.special import ndtri
 from typing_extensions import TypedDict
@@ -18,8 +18,8 @@ from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, open_unit, real
 from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON, checked_arms
 from banditto.core.json_types import Natural
+from banditto.core.results import Result, TablePart
 from banditto.core.rewards import Rewards
-from banditto.core.text import html_table, text_table
 from banditto.measure.crossing_paths import (
     ROUNDING,
     Demand,
@@ -48,8 +48,8 @@ class LowerBoundContent(TypedDict):
     statement: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class LowerBound:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class LowerBound(Result):
     """Pulls that no policy of a kind can do without. Beyond the paper: proved in docs/lower-bounds.md.
 
     Made by `lower_bound` and `lai_robbins`.
@@ -58,6 +58,7 @@ class LowerBound:
         per_arm: pulls of each arm; in expectation, and of each worse arm, unless all pulls are made in one batch.
         total: pulls of all arms together; in expectation unless all pulls are made in one batch.
         statement: what is proved, and for which rewards, as one sentence.
+        asked: the arguments of the call that made it, by their names.
 
     Examples:
         >>> from banditto import lower_bound
@@ -69,9 +70,13 @@ class LowerBound:
     per_arm: int
     total: int
     statement: str
+    asked: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    _picture = "price_pictures:lower_bound_figure"
+    _named = ("per_arm", "total")
 
     def to_dict(self) -> LowerBoundContent:
-        """Return plain data: the three attributes."""
+        """Return plain data: all attributes but `asked`, which the `statement` has in words."""
         return {"per_arm": self.per_arm, "total": self.total, "statement": self.statement}
 
     def rows(self) -> list[tuple[str, str]]:
@@ -80,12 +85,12 @@ class LowerBound:
         numbers = [("per arm", f"{self.per_arm:,}"), ("total", f"{self.total:,}"), ("proved", first)]
         return numbers + [("", line) for line in others]
 
-    def table(self) -> str:
-        """Return the rows as a table in plain text."""
-        return text_table(("lower bound", ""), self.rows())
+    def _parts(self) -> list[TablePart]:
+        return [TablePart(("lower bound", ""), self.rows())]
 
-    def _repr_html_(self) -> str:
-        return html_table(("lower bound", ""), self.rows())
+    def records(self) -> list[dict[str, Any]]:
+        """Return one record: what was asked, and the two numbers."""
+        return [{**self.asked, "per_arm": self.per_arm, "total": self.total}]
 
 
 def lower_bound(
@@ -130,13 +135,19 @@ def lower_bound(
         (1602, 11958)
     """
     limits = _checked(arms, gap, rho, power, sigma, rewards, rate_at_most)
+    asked = {
+        **{"arms": arms, "gap": gap, "rho": rho, "power": power, "sigma": sigma, "rewards": rewards},
+        **{"rate_at_most": rate_at_most, "kind": kind},
+    }
     match kind:
         case "one-batch":
             pulls = _in_one_batch(limits)
-            return LowerBound(per_arm=pulls, total=limits.arms * pulls, statement=_one_batch_statement(limits, pulls))
+            said = _one_batch_statement(limits, pulls)
+            return LowerBound(per_arm=pulls, total=limits.arms * pulls, statement=said, asked=asked)
         case "adaptive":
             worse, total = (_down(number) for number in _adaptive(limits))
-            return LowerBound(per_arm=worse, total=total, statement=_adaptive_statement(limits, worse, total))
+            said = _adaptive_statement(limits, worse, total)
+            return LowerBound(per_arm=worse, total=total, statement=said, asked=asked)
         case _:
             raise InvalidArgument("kind", kind, "'one-batch' or 'adaptive'")
 
@@ -178,11 +189,13 @@ def lai_robbins(
         f"{limits.family} pulls each arm that is {limits.gap:g} worse at least log T over a divergence times in "
         f"expectation, {_down(pulls):,} for T = {length:,}; at a given horizon this proves nothing."
     )
-    return LowerBound(per_arm=_down(pulls), total=_down((limits.arms - 1) * pulls), statement=statement)
+    asked = {"arms": arms, "gap": gap, "horizon": length, "sigma": sigma, "rewards": rewards}
+    total = _down((limits.arms - 1) * pulls)
+    return LowerBound(per_arm=_down(pulls), total=total, statement=statement, asked=asked)
 
 
 class _Limits(NamedTuple):
-    """Arguments that have been checked."""
+    """The checked arguments of `lower_bound`."""
 
     arms: int
     gap: float
@@ -193,7 +206,7 @@ class _Limits(NamedTuple):
 
     @property
     def top(self) -> float:
-        """No rate of a 0/1 arm exceeds it."""
+        """The largest rate of a 0/1 arm."""
         return 1.0 if self.rate is None else self.rate
 
     @property
@@ -204,7 +217,7 @@ class _Limits(NamedTuple):
 
     @property
     def premise(self) -> str:
-        """What is asked of the rule, on all arms of the family."""
+        """What is asked of the rule, on all arms of the family, as part of a sentence."""
         return (
             f"with probability at most {self.asked.rho:g} on any {self.family}, and which chooses the best of "
             f"{self.arms} such arms with probability at least {self.asked.power:g} when it leads all others by "
@@ -215,6 +228,7 @@ class _Limits(NamedTuple):
 def _checked(
     arms: int, gap: float, rho: float, power: float, sigma: float, rewards: str, rate_at_most: float | None
 ) -> _Limits:
+    """Check the arguments of `lower_bound`, and return them; raise `InvalidArgument` for the first that is wrong."""
     arms = checked_arms(arms)
     if rewards not in ("bounded", "gaussian"):
         raise InvalidArgument("rewards", rewards, "'bounded' or 'gaussian'")
@@ -234,12 +248,12 @@ def _checked(
 
 
 def _down(pulls: float) -> int:
-    """An expectation may lie between two integers, so its bound is rounded down."""
+    """Return a bound on an expectation, rounded down to a whole number."""
     return math.floor(pulls * (1.0 - ROUNDING))
 
 
 def _in_one_batch(limits: _Limits) -> int:
-    """Theorems 1 and 2: pulls of each arm."""
+    """Return the pulls of each arm by Theorem 1 or 2."""
     arms, asked = limits.arms, limits.asked
     if not limits.gaussian:
         return max(_lifted(limits, lift) for lift in _lifts(arms))
@@ -249,21 +263,21 @@ def _in_one_batch(limits: _Limits) -> int:
 
 
 def _lifts(arms: int) -> Iterator[float]:
-    """Shares of the gap by which the best arm rises, while the others fall by the rest: any one is a proof."""
+    """Yield shares of the gap by which the best arm rises while the others fall by the rest; each gives a bound."""
     last = 1.0 - 1.0 / arms
     for step in range(_DIRECTIONS if arms > 2 else 1):
         yield last + (0.5 - last) * step / (_DIRECTIONS - 1)
 
 
 def _lifted(limits: _Limits, lift: float) -> int:
-    """Theorem 2 for one path: rates begin at 1/2, where they vary most, or as near as the largest rate allows."""
+    """Return Theorem 2's pulls of each arm for one such path; rates begin at 1/2, or as near as is allowed."""
     rise = lift * limits.gap
     begin = min(0.5, min(limits.top, _SUREST) - rise)
     return coins_in_one_batch(limits.asked, limits.arms, begin, rise, limits.gap - rise)
 
 
 def _adaptive(limits: _Limits) -> tuple[float, float]:
-    """Theorems 3 and 4: expected pulls of each worse arm, and of all arms together."""
+    """Return the expected pulls of each worse arm, and of all arms together, by Theorem 3 or 4."""
     asked, gap, others = limits.asked, limits.gap, limits.arms - 1
     if limits.gaussian:
         worse = normal_arm_moves(asked, 2.0 * gap / limits.sigma)

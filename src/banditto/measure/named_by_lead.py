@@ -37,7 +37,7 @@ class NamedByLeadContent(TypedDict):
 
 
 def all_equal(means: Sequence[float]) -> bool:
-    """Say whether all means are the same, exactly; infinitely many actions have none."""
+    """Say whether all means are exactly the same; False for infinitely many actions."""
     return len(set(means)) == 1
 
 

@@ -38,14 +38,14 @@ def is_a_coins(share: float | None) -> bool:
 
 
 def percent(share: float | None) -> str:
-    """Write a share as a percentage: whole from ten on, two digits below; a dash for none."""
+    """Return a share as a percentage: whole from 10% on, two digits below; a dash for None."""
     if share is None:
         return "-"
     return f"{share:.0%}" if share >= 0.1 else f"{100 * share:.2g}%"
 
 
 def in_words(share: float | None, means: Sequence[float], *, coin: bool = True) -> str:
-    """Write the share for a table, and why there is none; without `coin` it says nothing of coins."""
+    """Return the share of random play as text for a table, or why there is none."""
     if share is None:
         return "none: all arms are equally good" if means else "none: infinitely many actions"
     end = "; a coin would do as well" if coin and is_a_coins(share) else ""
@@ -53,7 +53,7 @@ def in_words(share: float | None, means: Sequence[float], *, coin: bool = True) 
 
 
 def coin_warning(share: float, settings: Mapping[str, Plain], *, replicable: bool, where: str = "") -> str:
-    """Say that a coin would do as well, and what would help."""
+    """Return a warning that a coin would do as well, with what would help."""
     helps = what_helps(settings, replicable=replicable)
     return f"a coin would do as well as the rewards: regret is {percent(share)} of random play{where}; {helps}"
 
@@ -76,7 +76,7 @@ def late_warning(share: float | None) -> str:
 
 
 def what_helps(settings: Mapping[str, Plain], *, replicable: bool) -> str:
-    """List what would let rewards decide: only what a policy with these settings has."""
+    """Return what would let rewards decide, from the settings that this policy has."""
     helps = ["a longer horizon"]
     helps += ["a larger rho"] if replicable else []
     helps += ["a named gap"] if settings.get("gap") == "" else []

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from typing_extensions import TypedDict
@@ -19,9 +19,10 @@ from banditto.chance.coins import Coins
 from banditto.chance.noise import Noise
 from banditto.core.errors import InvalidArgument
 from banditto.core.json_types import Digest, Horizon, Keywords, Natural, Positive
+from banditto.core.results import Part, Result, TablePart
 from banditto.core.rewards import Rewards
-from banditto.core.text import html_table, short, text_table
-from banditto.core.trajectory import SEQUENCE, start_digest, varints
+from banditto.core.text import short
+from banditto.core.trajectory import SEQUENCE, merged_runs, start_digest, varints
 from banditto.engine.batched import BatchedPlayer
 from banditto.engine.choosing import chosen_by
 from banditto.engine.observations import Observations, SeenBatch
@@ -31,7 +32,7 @@ from banditto.policies.policy import AnyPolicy, Level, LevelContent, own_horizon
 from banditto.problems.reward_log import LogContent, RewardLog
 
 if TYPE_CHECKING:
-    from banditto.engine.rounds import RoundPlayer
+    from banditto.engine.rounds import RoundByRound
 
 
 class Dry(NamedTuple):
@@ -103,8 +104,8 @@ class ReplayedContent(TypedDict):
     digest: Digest
 
 
-@dataclass(frozen=True, kw_only=True)
-class Replay:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Replay(Result):
     """One execution on the rows of a log, up to the horizon or to where an arm had too few rows; `replay` makes it.
 
     Attributes:
@@ -139,6 +140,9 @@ class Replay:
     unit: Literal["batch", "round"]
     batches: tuple[Stretch, ...] = field(repr=False)
     dry: tuple[Dry, ...]
+
+    _picture = "log_pictures:replay_figure"
+    _named = ("horizon", "seed", "pulls", "averages", "finished", "winner")
 
     @property
     def finished(self) -> bool:
@@ -195,7 +199,7 @@ class Replay:
         return replay_observations(self)
 
     def told(self) -> str:
-        """Say how it ended, in a sentence or two."""
+        """Say how the replay ended, in a sentence or two."""
         if not self.finished:
             asked = "; ".join(f"{dry.arm} is asked for {dry.asked:,} and has {dry.left:,} left" for dry in self.dry)
             where = f"{self.unit} {self.dry[0].place:,}"
@@ -205,7 +209,7 @@ class Replay:
             )
         if self.level == "winner":
             pulls = sum(sum(batch.pulls) for batch in self.batches[:-1])
-            return f"The winner is {self.winner}, after {pulls:,} pulls."
+            return f"The winner is {self.winner}, after {pulls:,} pulls; `analyse` says whether by its lead."
         line = f"All {self.horizon:,} pulls are decided."
         unread = self.decided - sum(self.read)
         return f"{line} The log has no rows for the last {unread:,}, which decide nothing." if unread else line
@@ -220,12 +224,14 @@ class Replay:
             for arm, pulls, read, rewards, average in columns
         ]
 
-    def table(self) -> str:
-        """Return a table in plain text, with a line for each arm, and how it ended."""
-        return f"{text_table(HEADER, self._rows(), align='lrrrr')}\n\n{self.told()}"
+    def _parts(self) -> list[Part]:
+        return [TablePart(HEADER, self._rows(), "lrrrr"), self.told()]
 
-    def _repr_html_(self) -> str:
-        return html_table(HEADER, self._rows())
+    def records(self) -> list[dict[str, Any]]:
+        """Return a record for each arm: pulls that were decided, rows that were read, rows there are, their average."""
+        rows = [len(rewards) for rewards in self.log.rewards]
+        columns = zip(self.log.arms, self.pulls, self.read, rows, self.averages, strict=True)
+        return [dict(zip(("arm", "pulls", "read", "rows", "average"), row, strict=True)) for row in columns]
 
     def to_dict(self) -> ReplayedContent:
         """Return plain data; `runs`, the sequence of all pulls, is there by its digest."""
@@ -249,8 +255,6 @@ class Replay:
 
 
 HEADER = ("arm", "pulls decided", "rows read", "rows", "average")
-
-
 _ROWS_AT_ONCE = 16_384
 
 
@@ -280,13 +284,14 @@ def replay(policy: AnyPolicy, log: RewardLog, *, seed: int = 0, horizon: int | N
     player = player_of(run_of(policy, rows, seed=seed, noise_seed=0, horizon=horizon))
     if isinstance(player, BatchedPlayer):
         return _by_batches(player, rows)
-    from banditto.engine.rounds import RoundPlayer  # compiled code is loaded only where it is used
+    from banditto.engine.rounds import RoundByRound  # compiled code is loaded only where it is used
 
-    assert isinstance(player, RoundPlayer)  # a log has finitely many arms
+    assert isinstance(player, RoundByRound)  # a log has finitely many arms
     return _by_rounds(player, rows)
 
 
 def _by_batches(player: BatchedPlayer, rows: LogRows) -> Replay:
+    """Replay a policy that works in batches, until it ends or an arm has too few rows."""
     run = player.run
     execution = player.follow(Coins(run.seed, 0, 1), Noise(run.noise_seed, 0, 0))
     stretches: list[Stretch] = []
@@ -312,7 +317,8 @@ def _by_batches(player: BatchedPlayer, rows: LogRows) -> Replay:
     return _replay(run, rows, "batch", runs, dry, tuple(stretches))
 
 
-def _by_rounds(player: RoundPlayer, rows: LogRows) -> Replay:
+def _by_rounds(player: RoundByRound, rows: LogRows) -> Replay:
+    """Replay a policy that chooses round by round, until it ends or an arm has no row left."""
     run, execution = player.run, player.execution(0, 0)
     played: list[int] = []
     pulls = [0] * len(rows.means)
@@ -340,6 +346,7 @@ def _replay(
     dry: tuple[Dry, ...],
     batches: tuple[Stretch, ...],
 ) -> Replay:
+    """Build the result from the runs of arms that were decided and the rows that were read."""
     pulls = [0] * len(rows.means)
     for arm, length in runs:
         pulls[arm] += length
@@ -352,7 +359,7 @@ def _replay(
         pulls=tuple(pulls),
         read=tuple(rows.read),
         averages=tuple(math.fsum(rewards[:read]) / read if read else None for rewards, read in logged),
-        runs=_merged(runs),
+        runs=merged_runs(runs),
         unit=unit,
         batches=batches,
         dry=dry,
@@ -388,8 +395,3 @@ def replay_observations(found: Replay) -> Observations:
         decided_by=None if winner is None else chosen_by(found.policy, seen, Coins(found.seed)),
         state="finished" if found.finished else "running",
     )
-
-
-def _merged(runs: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Join runs of the arm sequence: neighbours of the same arm are one, whichever batches they are of."""
-    return tuple((arm, sum(length for _, length in same)) for arm, same in groupby(runs, key=lambda run: run[0]))

@@ -65,7 +65,7 @@ LONGEST_TEXT, LONGEST_LABEL = 200, 60
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyLine:
-    """A policy as it is written: `random-threshold:paper`, with a label and options of its own if it has them."""
+    """One policy of a study: its name, such as `random-threshold:paper`, and its own label and options, if any."""
 
     policy: str
     label: str | None = None
@@ -76,7 +76,7 @@ class PolicyLine:
 
     @property
     def name(self) -> str:
-        """Say what its row is called."""
+        """Return the label of its row."""
         return self.label or self.policy
 
     def takes(self, option: str) -> bool:
@@ -86,7 +86,7 @@ class PolicyLine:
 
 @dataclass(frozen=True, kw_only=True)
 class StudyFile:
-    """What was written, checked; None where nothing was."""
+    """A study as it was written, checked; None for keys that were left out."""
 
     title: str | None = None
     means: tuple[float, ...] | None = None
@@ -116,7 +116,7 @@ class StudyFile:
 
     @classmethod
     def load(cls, path: str) -> StudyFile:
-        """Read and check a file; names of other files in it are looked for beside it."""
+        """Read and check a study file; paths in it are relative to its folder."""
         try:
             text = read_text(path, 16 * MIB)
         except Unreadable as error:
@@ -139,13 +139,13 @@ class StudyFile:
 
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> StudyFile:
-        """Check plain data, key by key."""
+        """Check plain data key by key, and return the study."""
         _refuse_unknown(content, [field.name for field in fields(cls)], "study")
         found: dict[str, Any] = {key: _CHECKS[key](content[key], key) for key in content}
         return cls(**found)
 
     def with_flags(self, **flags: Any) -> StudyFile:
-        """Put flags that were given, as typed or as values, in place of the study's own; forget what they make moot."""
+        """Return the study with command-line flags in place of its own values, and without what they replace."""
         given = {name: typed(name, value) for name, value in flags.items() if value is not None}
         study = self
         # a linear problem, means and a log take each other's place
@@ -166,7 +166,7 @@ class StudyFile:
         return replace(study, **dict.fromkeys(idle))
 
     def to_toml(self) -> str:
-        """Write what `load` reads; nothing is written of what was not given."""
+        """Return the study as TOML that `load` reads; keys that were not given are left out."""
         content = {key: value for key, value in asdict(self).items() if value is not None}
         if self.policies is not None:
             content["policies"] = [
@@ -180,7 +180,7 @@ class StudyFile:
         )
 
     def built(self) -> Built:
-        """Make the policies and the environment that it names."""
+        """Make the policies and the environment that the study names."""
         world = ProblemSpec(**{name: getattr(self, name) for name in _PROBLEM}).instance()
         horizon = _needed(self.horizon, "horizon", "an integer, such as 1e8")
         rho = _needed(self.rho, "rho", "a number between 0 and 1, both excluded")
@@ -204,7 +204,7 @@ class StudyFile:
         return Built(made, world, [line.name for line in lines])
 
     def _option(self, line: PolicyLine, name: str) -> Any:
-        """Choose a policy's own value of an option, or that of all policies that take it."""
+        """Return a policy's own value of an option, else the study's if the policy takes it, else None."""
         own = getattr(line, name)
         return getattr(self, name) if own is None and line.takes(name) else own
 
@@ -213,7 +213,7 @@ _PROBLEM = ("means", "environment", *LINEAR, *LOGGED)  # the keys that say where
 
 
 class Built(NamedTuple):
-    """Policies, the environment, and the policies' labels."""
+    """The policies of a study, their environment, and their labels."""
 
     policies: list[AnyPolicy]
     environment: Environment
@@ -240,6 +240,11 @@ def _text(value: Any, name: str, longest: int = LONGEST_TEXT) -> str:
     return value
 
 
+def checked_title(title: Any) -> str:
+    """Check the title of a report."""
+    return _text(title, "title")
+
+
 def _numbers(value: Any, name: str) -> tuple[float, ...]:
     if not isinstance(value, list):
         raise InvalidArgument(name, value, "a list of numbers")
@@ -259,6 +264,7 @@ def _lines(value: Any, name: str) -> tuple[PolicyLine, ...]:
 
 
 def _line(row: Any) -> PolicyLine:
+    """Parse one policy of a study, which is a name or a table."""
     if isinstance(row, str):
         return PolicyLine(policy=_text(row, "policies"))
     if not isinstance(row, dict) or "policy" not in row:

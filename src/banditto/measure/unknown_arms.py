@@ -23,7 +23,7 @@ _NARROWEST, _FINEST = 1e-4, 1.05  # of the widest lead; a factor
 
 
 def rehearsed_share(policy: Policy[Any], environment: Environment) -> float | None:
-    """Play many executions, always the same ones; their mean regret as a share of random play comes back."""
+    """Play many executions, the same at each call; return their mean regret as a share of random play."""
     executions = _LINEAR_EXECUTIONS if isinstance(policy, Acting) else min(_EXECUTIONS, _PULLS // policy.arms)
     regrets = rehearse(policy, environment, 0.0, executions, seed=0).regrets
     return share_of_random_play(float(regrets.mean()), environment.means, policy.horizon)

@@ -35,7 +35,7 @@ _EXTREME = Decimal("1e-9")  # no weights are placed for a rho closer to 0 or 1
 
 
 class PriorWeights(NamedTuple):
-    """A Beta density over rates, and the logarithm of what it is divided by."""
+    """A Beta(a, b) density over rates; `scale` is the logarithm of its normalising constant."""
 
     a: Decimal
     b: Decimal
@@ -53,11 +53,11 @@ class ConfidenceSequence:
     confidence: float
 
     def interval(self, mismatches: int, pairs: int) -> tuple[float, float]:
-        """Both ends after so many pairs, rounded outwards."""
+        """Return both ends of the interval after so many pairs, rounded outwards."""
         return self.lower(mismatches, pairs), self.upper(mismatches, pairs)
 
     def upper(self, mismatches: int, pairs: int) -> float:
-        """With probability 1 - tail it never falls short of the true rate."""
+        """Return the upper end: with probability (1 + confidence) / 2 it is never below the true rate, at any look."""
         if mismatches == pairs:
             return 1.0
         constant = self._gained(self._below, mismatches, pairs)
@@ -69,7 +69,7 @@ class ConfidenceSequence:
         return _float_of(place)
 
     def lower(self, mismatches: int, pairs: int) -> float:
-        """With probability 1 - tail it never exceeds the true rate."""
+        """Return the lower end: with probability (1 + confidence) / 2 it is never above the true rate, at any look."""
         if mismatches == 0:
             return 0.0
         constant = self._gained(self._above, mismatches, pairs)
@@ -81,7 +81,7 @@ class ConfidenceSequence:
         return _float_of(place - 1)
 
     def settles(self, mismatches: int, pairs: int) -> bool:
-        """Whether `rho` is left out: `upper` <= rho or `lower` > rho, at the price of one evaluation."""
+        """Return whether the interval excludes `rho` (`upper` <= rho or `lower` > rho), by one evaluation."""
         if _best_ratio(mismatches, pairs, self.rho) < float(self._needed) - 1e-3:
             return False  # an average over q is at most the largest of what is averaged
         with precise():
@@ -110,11 +110,12 @@ class ConfidenceSequence:
             return (2 / (1 - written(self.confidence))).ln()
 
     def _gained(self, weights: PriorWeights, mismatches: int, pairs: int) -> Decimal:
-        """The part of the martingale's logarithm that does not depend on the rate that is tested."""
+        """Return the part of the martingale's logarithm that does not depend on the rate that is tested."""
         with precise():
             return log_beta(weights.a + mismatches, weights.b + pairs - mismatches) - weights.scale
 
     def _excludes(self, gained: Decimal, mismatches: int, pairs: int, rate: float) -> bool:
+        """Return whether the interval excludes `rate`; `gained` is what `_gained` returned for these counts."""
         if rate in (0.0, 1.0):
             return mismatches != pairs * int(rate)
         with precise():
@@ -124,19 +125,19 @@ class ConfidenceSequence:
 
 
 def _best_ratio(mismatches: int, pairs: int, rate: float) -> float:
-    """The logarithm of the largest likelihood ratio of any q against `rate`, with an error far below 1e-3."""
+    """Return the log of the largest likelihood ratio of any rate q against `rate`, with an error far below 1e-3."""
     agreements = pairs - mismatches
     total = mismatches * math.log(mismatches / pairs / rate) if mismatches else 0.0
     return total + (agreements * (math.log(agreements / pairs) - math.log1p(-rate)) if agreements else 0.0)
 
 
 def log_beta(a: Decimal, b: Decimal) -> Decimal:
-    """The logarithm of Euler's beta function, to at least 40 decimal places; call it inside `precise()`."""
+    """Return the log of Euler's beta function, to at least 40 decimal places; call it inside `precise()`."""
     return _log_gamma(a) + _log_gamma(b) - _log_gamma(a + b)
 
 
 def _log_gamma(value: Decimal) -> Decimal:
-    """Stirling's series, after going up to where it is accurate."""
+    """Return the log of the gamma function: the argument is raised until Stirling's series is accurate."""
     product = Decimal(1)
     while value < _STIRLING_FROM:
         product *= value
@@ -151,7 +152,7 @@ def _log_gamma(value: Decimal) -> Decimal:
 
 
 def _bits_of(value: float) -> int:
-    """The place of a float of at least 0 among all of them: floats are ordered as their bits are."""
+    """Return the rank of a float >= 0 among all of them: floats are ordered as their bits, read as integers, are."""
     return int(struct.unpack("<q", struct.pack("<d", value))[0])
 
 

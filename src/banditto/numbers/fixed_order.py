@@ -22,7 +22,7 @@ _BLOCK = 32_768  # points at a time: small enough for the processor's cache, lar
 
 # FROZEN(v1): the order of operations, in all of this module; a design, a plan or a tie may hang on the last bit
 def linear_forms(points: FloatArray, direction: FloatArray) -> FloatArray:
-    """<direction, p> for every point; features are added from first to last."""
+    """Return the inner product <direction, p> for every point p; features are added from first to last."""
     forms = np.empty(points.shape[1])
     scratch = np.empty(min(_BLOCK, points.shape[1]))
     for block in _blocks(points.shape[1]):
@@ -31,7 +31,7 @@ def linear_forms(points: FloatArray, direction: FloatArray) -> FloatArray:
 
 
 def quadratic_forms(points: FloatArray, factor: FloatArray) -> FloatArray:
-    """|factor p|^2 for every point; `factor` is lower triangular."""
+    """Return |factor p|^2 for every point p; `factor` is a lower triangular matrix."""
     forms = np.zeros(points.shape[1])
     width = min(_BLOCK, points.shape[1])
     row, scratch = np.empty(width), np.empty(width)
@@ -58,7 +58,7 @@ def _linear(points: FloatArray, direction: FloatArray, out: FloatArray, scratch:
 
 
 def product(left: FloatArray, right: FloatArray) -> FloatArray:
-    """left @ right as a sum of outer products, from the first to the last; `right` may be a vector."""
+    """Return the matrix product left @ right, summed in a fixed order; `right` may be a vector."""
     if right.ndim == 1:
         return product(left, right[:, None])[:, 0]
     total = left[:, :1] * right[:1]
@@ -68,7 +68,7 @@ def product(left: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def inner(left: FloatArray, right: FloatArray) -> float:
-    """<left, right>, added from first to last."""
+    """Return the inner product of two vectors, added from first to last."""
     total = 0.0
     for a, b in zip(left.tolist(), right.tolist(), strict=True):
         total += a * b
@@ -76,7 +76,7 @@ def inner(left: FloatArray, right: FloatArray) -> float:
 
 
 def second_moment(points: FloatArray, weights: FloatArray) -> FloatArray:
-    """The sum of weight * p p' over the points, from the first to the last."""
+    """Return the matrix sum of weight * p p' over the points, added from the first to the last."""
     moment = np.zeros((points.shape[0], points.shape[0]))
     for index, weight in enumerate(weights.tolist()):
         point = points[:, index]
@@ -85,7 +85,7 @@ def second_moment(points: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def cholesky(matrix: FloatArray) -> FloatArray | None:
-    """Lower triangular L with L L' = matrix, or None when a pivot is not positive."""
+    """Return the lower triangular L with L L' = matrix, or None when a pivot is not positive."""
     rest = np.array(matrix, dtype=np.float64)
     lower = np.zeros_like(rest)
     for index in range(rest.shape[0]):
@@ -99,7 +99,7 @@ def cholesky(matrix: FloatArray) -> FloatArray | None:
 
 
 def inverse_of_lower(lower: FloatArray) -> FloatArray:
-    """The inverse of a lower triangular matrix, by forward substitution on the columns of the identity."""
+    """Return the inverse of a lower triangular matrix, by forward substitution on the columns of the identity."""
     size = lower.shape[0]
     inverse = np.eye(size)
     for index in range(size):
@@ -109,7 +109,7 @@ def inverse_of_lower(lower: FloatArray) -> FloatArray:
 
 
 def solved_lower(lower: FloatArray, right: FloatArray) -> FloatArray:
-    """The x with L L' x = right, one column of L at a time, forward and then backward."""
+    """Return the x with L L' x = right, for a lower triangular L, by forward and then backward substitution."""
     out = right.copy()
     for index in range(out.size):
         out[index] /= lower[index, index]
@@ -121,12 +121,12 @@ def solved_lower(lower: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def total(values: FloatArray) -> float:
-    """The sum, exact and then rounded once: it has no order."""
+    """Return the exact sum, rounded once at the end, so that the order of the values does not matter."""
     return math.fsum(values.tolist())
 
 
 def exact(matrix: FloatArray, bits: int) -> tuple[list[list[int]], list[int]]:
-    """The rows of `matrix` as integers and the exponents e of their units 2^e: what is left has `bits` bits or fewer.
+    """Return each row as integers of at most `bits` bits, and for each row the exponent e of its unit 2^e.
 
     Rows are (feature or row, entry); a row of zeros has unit 1.
     """
@@ -139,7 +139,7 @@ def exact(matrix: FloatArray, bits: int) -> tuple[list[list[int]], list[int]]:
 
 
 def largest(values: FloatArray, allowed: IntArray | None = None) -> int:
-    """The index of the largest value, the lowest one of ties; among the `allowed` (ascending) if they are given."""
+    """Return the index of the largest value, the lowest of ties; only indices in `allowed`, if it is given."""
     if allowed is None:
         return int(np.argmax(values))
     return int(allowed[int(np.argmax(values[allowed]))])

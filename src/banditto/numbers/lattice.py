@@ -23,7 +23,7 @@ from banditto.numbers.fixed_order import product
 
 
 class Cells(NamedTuple):
-    """The cells of some points: integers that name them, (point, d); their centres; the distance to the surface."""
+    """The cells that some points lie in: integer names (point, d), centres, and each point's distance to the edge."""
 
     names: IntArray
     centres: FloatArray
@@ -32,7 +32,7 @@ class Cells(NamedTuple):
 
 @lru_cache(maxsize=512)
 def surface(dimension: int) -> Decimal:
-    """The surface of a cell of volume 1.
+    """Return the surface area of a cell of volume 1.
 
     A permutohedron of n dimensions has volume n^(n - 3/2), and for each k of its n coordinates a face that is the
     product of two smaller ones.
@@ -49,7 +49,7 @@ def surface(dimension: int) -> Decimal:
 
 @lru_cache(maxsize=512)
 def radius(dimension: int) -> Decimal:
-    """The largest distance of a point from the centre of its cell."""
+    """Return the largest distance of a point from the centre of its cell."""
     with precise():
         d = Decimal(dimension)
         return (d * (d + 2) / (12 * (d + 1))).sqrt() * scale(dimension)
@@ -57,13 +57,13 @@ def radius(dimension: int) -> Decimal:
 
 @lru_cache(maxsize=512)
 def scale(dimension: int) -> Decimal:
-    """Of the projection of the integer points, to cells of volume 1."""
+    """Return the factor that scales the projected integer points so that cells have volume 1."""
     with precise():
         return Decimal(dimension + 1) ** (Decimal(1) / (2 * dimension))
 
 
 def ball_surface(dimension: int) -> Decimal:
-    """The surface of a ball of volume 1: no cell can have less."""
+    """Return the surface area of a ball of volume 1, the least that a cell could have."""
     with precise():
         half = Decimal(dimension) / 2
         # volume of the unit ball: pi^(d/2) / gamma(d/2 + 1), by its recursion
@@ -75,7 +75,7 @@ def ball_surface(dimension: int) -> Decimal:
 
 @lru_cache(maxsize=64)
 def hyperplane(dimension: int) -> FloatArray:
-    """(n, d): orthonormal columns that are orthogonal to (1, ..., 1) (Helmert's)."""
+    """Return Helmert's matrix (d + 1, d): orthonormal columns, all orthogonal to (1, ..., 1)."""
     out = np.zeros((dimension + 1, dimension))
     for k in range(1, dimension + 1):
         length = math.sqrt(k * (k + 1))
@@ -86,7 +86,7 @@ def hyperplane(dimension: int) -> FloatArray:
 
 
 def nearest(points: FloatArray) -> Cells:
-    """The cells that hold the points (point, d)."""
+    """Return the lattice cells that hold the points (point, d)."""
     dimension = points.shape[1]
     n, size = dimension + 1, float(scale(dimension))
     basis = hyperplane(dimension)
@@ -111,7 +111,7 @@ def nearest(points: FloatArray) -> Cells:
 
 
 def _margins(residues: FloatArray) -> FloatArray:
-    """How far points are from the surface of their cell: its faces lie across sums of the largest j coordinates."""
+    """Return each point's distance to the surface of its cell, from its position relative to the cell's centre."""
     n = residues.shape[1]
     j = np.arange(1, n)
     square = j * (n - j) / n
@@ -122,6 +122,6 @@ def _margins(residues: FloatArray) -> FloatArray:
 
 
 def shift(uniforms: FloatArray) -> FloatArray:
-    """Uniform numbers (point, d) as points that are uniform on a cell of the lattice, up to the lattice itself."""
+    """Turn uniform numbers (point, d) into random shifts of the lattice, uniform up to the lattice, and return them."""
     dimension = uniforms.shape[1]
     return product(uniforms, np.ascontiguousarray(hyperplane(dimension)[:dimension])) * float(scale(dimension))

@@ -46,7 +46,7 @@ from banditto.problems.environments.linear_rewards import LinearBernoulli
 
 
 def lattice_pairs(effort: Effort, rho: float = RHO, part: float = 1.0) -> Pairs:
-    """Pairs of estimates with this part of the pulls that the accuracy takes at rho = 0.1; cells are those of `rho`."""
+    """Return pairs of lattice estimates with cells for `rho`, after `part` of the pulls that rho = 0.1 would take."""
     least_squares = ReplicableLeastSquares(actions=sphere(ARMS, DIMENSION))
     design = least_squares.design
     allocation = least_squares.plan(math.ceil(part * least_squares.pulls_needed(EPSILON, RHO, DELTA)))
@@ -57,12 +57,12 @@ def lattice_pairs(effort: Effort, rho: float = RHO, part: float = 1.0) -> Pairs:
 
 
 def lattice_pulls(dimension: int, epsilon: float, rho: float) -> float:
-    """Return how many pulls the lattice takes in all."""
+    """Return how many pulls the lattice takes, of all actions together."""
     return float(ReplicableLeastSquares(actions=Simplex(dimension=dimension)).pulls_needed(epsilon, rho, 1e-7))
 
 
 def saved(dimension: int, effort: Effort) -> Measured:
-    """Measure the pulls by the paper's recipe over those of the lattice."""
+    """Measure how many times as many pulls the paper's recipe takes as the lattice."""
     least_squares = ReplicableLeastSquares(actions=sphere(500, dimension))
     ours = least_squares.pulls_needed(EPSILON, RHO, 1e-7)
     paper = least_squares.pulls_needed(EPSILON, RHO, 1e-7, constants="paper")
@@ -78,7 +78,7 @@ PAIRS = 128
 
 
 def games(cells: Sequence[tuple[int, int]]) -> list[tuple[dict[str, Any], LinearBernoulli]]:
-    """Arms on the sphere, theta of length 0.9 in a random direction."""
+    """Return a linear problem for each cell (arms, dimension) and rho: a policy's arguments, and the environment."""
     found = []
     for arms, dimension in cells:
         points = sphere(arms, dimension)
@@ -89,7 +89,7 @@ def games(cells: Sequence[tuple[int, int]]) -> list[tuple[dict[str, Any], Linear
 
 
 def ratio(theirs: Sequence[Regret], ours: Sequence[Regret]) -> Measured:
-    """The geometric mean of ratios of mean regrets, with an interval for what executions add to it."""
+    """Return the geometric mean of ratios of mean regrets, with an interval for the noise of their executions."""
     logs = [math.log(a.mean / b.mean) for a, b in zip(theirs, ours, strict=True)]
     spreads = [(found.interval[1] - found.interval[0]) / 2.0 / found.mean for found in (*theirs, *ours)]
     middle, width = sum(logs) / len(logs), math.sqrt(sum(spread**2 for spread in spreads)) / len(logs)
@@ -104,7 +104,7 @@ def regret_ratio(
     effort: Effort,
     own: Callable[..., Any] = CertifiedLinear,
 ) -> Measured:
-    """Regret of an algorithm with the paper's constants over that of CertifiedLinear."""
+    """Measure the regret of an algorithm with the paper's constants, divided by that of CertifiedLinear."""
     pairs = effort.choose(PAIRS, 8 * PAIRS)
     theirs, ours = [], []
     for known, world in games(cells):
@@ -126,6 +126,7 @@ def _beyond(
     measure: Callable[[Effort], Measured],
     **more: Any,
 ) -> Claim:
+    """Make a claim about the lattice, which goes beyond the paper."""
     return Claim(
         name=f"beyond-lattice-{name}",
         place="beyond",

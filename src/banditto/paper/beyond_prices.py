@@ -31,7 +31,7 @@ BEST = 0.85
 
 
 class PricedProblem(NamedTuple):
-    """Arms of which all but the last are worse by the gap."""
+    """Arms of which all but the last are worse by the gap, with horizon and rho."""
 
     arms: int
     horizon: int
@@ -48,12 +48,12 @@ Make = Callable[[PricedProblem], Policy[Any]]
 
 
 def house(problem: PricedProblem) -> CertifiedElimination:
-    """Make the house policy, which does not know the gap."""
+    """Make the house policy, certified elimination, which is not told the gap."""
     return CertifiedElimination(arms=problem.arms, horizon=problem.horizon, rho=problem.rho)
 
 
 def regret_of(make: Make, problem: PricedProblem, effort: Effort, seed: int = 350) -> Regret:
-    """Mean regret, also where the horizon is too short to learn anything: that is a price too."""
+    """Measure a policy's mean regret, even at a horizon that is too short to learn anything."""
     with without_warnings():
         policy = make(problem)
     return certify(policy, problem.world, pairs=effort.choose(1024, 8192), seed=seed).regret
@@ -69,7 +69,7 @@ GRID = tuple(
 
 
 def _geometric(ratios: Sequence[tuple[float, float]]) -> Measured:
-    """The geometric mean of ratios, each with half the width of an interval of its logarithm."""
+    """Return the geometric mean of (ratio, half width of its logarithm's interval), with an interval."""
     mean = sum(math.log(ratio) for ratio, _ in ratios) / len(ratios)
     reach = math.sqrt(sum(half**2 for _, half in ratios)) / len(ratios)
     every = [ratio for ratio, _ in ratios]
@@ -82,7 +82,7 @@ def _relative(found: Regret) -> float:
 
 
 def against(rival: Make, ours: Make, effort: Effort) -> Measured:
-    """Measure the rival's regret over ours."""
+    """Measure the geometric mean, over all problems, of the rival's regret divided by ours."""
     ratios = []
     for problem in GRID:
         theirs, mine = regret_of(rival, problem, effort, seed=351), regret_of(ours, problem, effort)
@@ -91,7 +91,7 @@ def against(rival: Make, ours: Make, effort: Effort) -> Measured:
 
 
 def against_a_known_gap(ours: Make, effort: Effort) -> Measured:
-    """Our regret over what explore-then-commit spends on exploration alone, told the gap: the least that it costs."""
+    """Measure our regret, divided by what explore-then-commit loses in exploring if it knows the gap."""
     ratios = []
     for problem in GRID:
         arms, horizon, rho, gap = problem
@@ -109,6 +109,7 @@ CAUTION = (
 
 
 def _against(number: int, rival: Make) -> Claim:
+    """Make the claim that the house policy costs far less than one of the paper's algorithms."""
     return Claim(
         name=f"beyond-rivals-algorithm-{number}",
         place="beyond",
@@ -145,23 +146,23 @@ TINY = 0.001
 
 
 def house_told(problem: PricedProblem) -> CertifiedElimination:
-    """Make the house policy with batches laid so that none just misses the gap; replicable whatever the gap is."""
+    """Make the house policy with batches placed to suit the gap; it is replicable for any gap."""
     return CertifiedElimination(arms=problem.arms, horizon=problem.horizon, rho=problem.rho, gap=problem.gap)
 
 
 def algorithm_2_certified(problem: PricedProblem) -> RandomThreshold:
-    """Make Algorithm 2 with certified constants, which have no least blow-up."""
+    """Make Algorithm 2 with certified constants instead of the paper's."""
     return RandomThreshold(arms=problem.arms, horizon=problem.horizon, rho=problem.rho)
 
 
 def lai_robbins(problem: PricedProblem) -> float:
-    """The regret below which no consistent policy stays in the long run, replicable or not: log T gap/kl."""
+    """Return the regret log T gap/kl of Lai and Robbins, the limit of consistent policies in the long run."""
     apart = divergence(BEST - problem.gap, BEST)
     return (problem.arms - 1) * problem.gap / apart * math.log(problem.horizon)
 
 
 def least(problem: PricedProblem) -> float:
-    """The regret below which no policy stays that is replicable on all 0/1 arms and finds one that leads by the gap."""
+    """Return the regret that every policy has that is replicable on all 0/1 arms and finds a lead of the gap."""
     found = least_regret(problem.world.means, problem.rho)
     assert found is not None  # one arm is best, and its rate plus the gap is below 1
     return found
@@ -173,7 +174,7 @@ def _points(make: Make, problems: Sequence[PricedProblem], xs: Sequence[float], 
 
 
 def rho_price(make: Make, name: str, effort: Effort) -> Measured:
-    """The exponent of regret in 1/rho where rho is small; the chart goes on to where it is not."""
+    """Measure the exponent of regret in 1/rho at small rho; the chart also shows larger ones."""
     rhos = np.geomspace(0.0005, 0.5, effort.choose(10, 31)).tolist()
     problems = [PRICED._replace(rho=rho) for rho in rhos]
     points = _points(make, problems, rhos, effort)
@@ -189,7 +190,7 @@ def rho_price(make: Make, name: str, effort: Effort) -> Measured:
 
 
 def horizon_price(make: Make, rho: float, smallest: int, effort: Effort) -> Measured:
-    """The exponent of regret in log T; the paper's policy is drawn beside it."""
+    """Measure the exponent of regret in log T; the chart has the paper's policy beside it."""
     powers = np.linspace(smallest, 15, effort.choose(7, 25)).tolist()
     problems = [PRICED._replace(horizon=round(10.0**power), rho=rho) for power in powers]
     horizons = [float(problem.horizon) for problem in problems]

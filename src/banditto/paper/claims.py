@@ -28,7 +28,7 @@ Relation = Literal["near", "at most", "at least"]
 
 @dataclass(frozen=True, kw_only=True)
 class Near:
-    """A figure that theory gives, such as an exponent.
+    """Rule for a figure that theory predicts, such as an exponent.
 
     It agrees when the whole interval is within half the detectable effect. A figure that is off by the whole effect
     then cannot agree as well, in whichever direction.
@@ -48,7 +48,7 @@ class Near:
 
 @dataclass(frozen=True, kw_only=True)
 class AtMost:
-    """A bound from above: it agrees when the whole interval is below it; a figure `detectable` above it does not."""
+    """Rule for a bound from above: the whole interval must lie below it; a figure `detectable` above it fails."""
 
     predicted: float
     detectable: float
@@ -64,7 +64,7 @@ class AtMost:
 
 @dataclass(frozen=True, kw_only=True)
 class AtLeast:
-    """A bound from below: it agrees when the whole interval is above it; a figure `detectable` below it does not."""
+    """Rule for a bound from below: the whole interval must lie above it; a figure `detectable` below it fails."""
 
     predicted: float
     detectable: float
@@ -125,12 +125,12 @@ class Measured:
 
     @classmethod
     def exactly(cls, value: float, detail: str = "", chart: Chart | None = None) -> Measured:
-        """Make a figure without noise: a count, or a computation."""
+        """Return a figure without noise, such as a count; its interval is the figure itself."""
         return cls(value=value, interval=(value, value), detail=detail, chart=chart)
 
 
 class Effort(NamedTuple):
-    """How much to measure: the quick version is for a coffee, the full one for a paper."""
+    """How much to measure: the quick version, or the full one with far more executions."""
 
     quick: bool
 
@@ -191,7 +191,7 @@ class Row:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether they agree: a function of the rule and the interval alone."""
+        """The verdict, which follows from the claim's rule and the measured interval alone."""
         rule = self.claim.rule
         if isinstance(rule, Untestable) or self.measured is None:
             return "not testable"
@@ -202,7 +202,7 @@ class Row:
 
     @property
     def explanation(self) -> str:
-        """What a reader should know beside the figures."""
+        """What a reader should know beside the figures: details, why a claim disagrees, or why it cannot be tested."""
         rule = self.claim.rule
         if isinstance(rule, Untestable):
             return rule.why
@@ -266,6 +266,8 @@ def chosen(only: str | None) -> tuple[Claim, ...]:
     """Return the claim of this name, or the group whose names begin with it and a hyphen; all without a name."""
     if only is None:
         return claims()
+    if not isinstance(only, str):
+        raise InvalidArgument("only", only, "the name of a claim, or its beginning")
     found = tuple(claim for claim in claims() if claim.name == only or claim.name.startswith(f"{only}-"))
     if not found:
         raise InvalidArgument("only", only, f"a claim or the beginning of its name: {', '.join(groups())}")
@@ -273,7 +275,7 @@ def chosen(only: str | None) -> tuple[Claim, ...]:
 
 
 def groups() -> list[str]:
-    """List the beginnings that several claims share, and the names of the others."""
+    """Return the names that `only` takes: common beginnings of several claims, and names of single claims."""
     return list(dict.fromkeys("-".join(claim.name.split("-")[:2]) for claim in claims()))
 
 

@@ -24,7 +24,7 @@ REPEATS = 2
 
 @dataclass(eq=False)
 class Counted:
-    """A set that is known by its linear maximisation alone; counts how often it is asked."""
+    """Wraps an action set so that it can only be maximised over, and counts how often it is."""
 
     inner: ActionSet
     calls: list[int] = field(default_factory=lambda: [0])
@@ -35,17 +35,17 @@ class Counted:
         return self.inner.dimension
 
     def maximise(self, direction: FloatArray) -> tuple[float, ...]:
-        """Ask for the best action along a direction, and count the question."""
+        """Return the best action along a direction, and count the question."""
         self.calls[0] += 1
         return tuple(self.inner.maximise(direction))
 
     def cut(self, normal: tuple[float, ...], least: float) -> Counted:
-        """Cut the set; what is left comes back, and the count goes on."""
+        """Return the part of the set where <normal, a> is at least `least`; the count goes on."""
         return Counted(self.inner.cut(normal, least), self.calls)
 
 
 def oracle_calls(make: Callable[[int], ActionSet], effort: Effort, ask: type[Counted] = Counted) -> Measured:
-    """Maximisations for a 2-approximate design, or the best that can be certified."""
+    """Measure the exponent in d of the linear maximisations that a 2-approximate design takes."""
     points = []
     for dimension in (4, 6, 8, 12, 16, 24):
         asked = ask(make(dimension))
@@ -56,7 +56,7 @@ def oracle_calls(make: Callable[[int], ActionSet], effort: Effort, ask: type[Cou
 
 
 def seconds(task: Callable[[int], object], dimensions: tuple[int, ...], predicted: float) -> Measured:
-    """Measure the exponent of a task's time in d."""
+    """Measure the exponent in d of a task's processor time."""
     task(dimensions[0])  # what is loaded or compiled at the first call
     points = []
     for dimension in dimensions:
@@ -70,12 +70,12 @@ def seconds(task: Callable[[int], object], dimensions: tuple[int, ...], predicte
 
 
 def design_task(dimension: int) -> object:
-    """A 2-approximate design of a polytope."""
+    """Compute a 2-approximate design of a polytope; the task whose time is measured."""
     return g_optimal_design(cut_cube(dimension), accuracy=1.0)
 
 
 def elimination_task(dimension: int) -> object:
-    """Issues (a) and (b) of the appendix: the best action along an estimate, the cut, and the best of what is left."""
+    """Maximise over a polytope, cut it, and maximise again: issues (a) and (b) of the appendix, as a timed task."""
     polytope = cut_cube(dimension)
     drawn = np.random.default_rng([81, dimension]).standard_normal(dimension)
     theta = np.asarray(np.round(drawn / np.linalg.norm(drawn), 6), dtype=np.float64)

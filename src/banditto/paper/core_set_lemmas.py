@@ -27,6 +27,7 @@ Make = Callable[..., Design]
 
 
 def _sets(dimension: int) -> Iterator[tuple[str, Any]]:
+    """Return action sets of five kinds in this dimension, each with the name of its kind."""
     points = np.random.default_rng([7, dimension]).standard_normal((200 * dimension, dimension))
     found = (
         points / np.max(np.linalg.norm(points, axis=1)),
@@ -40,7 +41,7 @@ def _sets(dimension: int) -> Iterator[tuple[str, Any]]:
 
 @cache
 def designs(make: Make = g_optimal_design) -> dict[tuple[str, int], Design]:
-    """2-approximate designs of every kind of set in every dimension; each takes a moment, and four claims use them."""
+    """Return 2-approximate designs by kind of set and dimension; they are cached, since four claims use them."""
     found = {(kind, d): make(actions, accuracy=1.0) for d in DIMENSIONS for kind, actions in _sets(d)}
     return found | {("cube", d): make(cube(d), accuracy=1.0) for d in CUBES}
 
@@ -48,7 +49,7 @@ def designs(make: Make = g_optimal_design) -> dict[tuple[str, int], Design]:
 def extreme(
     figure: Callable[[Design], float], y_label: str, largest: bool, effort: Effort, make: Make = g_optimal_design
 ) -> Measured:
-    """The largest or the smallest of a figure over all designs, and where it is."""
+    """Measure the largest or smallest value of `figure` over all designs, and say for which design."""
     found = {key: figure(design) for key, design in designs(make).items()}
     kind, dimension = (max if largest else min)(found, key=lambda key: found[key])
     curves = [
@@ -64,7 +65,7 @@ def _along(found: dict[tuple[str, int], float], name: str) -> tuple[float, ...]:
 
 
 def sizes(kinds: tuple[str, ...], predicted: float, effort: Effort, make: Make = g_optimal_design) -> Measured:
-    """The exponent of the core set's size in d, its mean over kinds of sets."""
+    """Measure the exponent in d of the core set's size, averaged over kinds of sets."""
     found = designs(make)
     dimensions = [d for kind, d in found if kind == kinds[0]]
     points = []
@@ -75,17 +76,17 @@ def sizes(kinds: tuple[str, ...], predicted: float, effort: Effort, make: Make =
 
 
 def certified_ratio(design: Design) -> float:
-    """Return g/d, which the design certifies."""
+    """Return g/d, as the design certifies it."""
     return design.g_over_d
 
 
 def effective_ratio(design: Design) -> float:
-    """Return g/d once no arm has too little mass."""
+    """Return g/d after arms with too little mass were raised."""
     return design.effective().g_over_d
 
 
 def smallest_share(design: Design) -> float:
-    """Return the smallest mass as a multiple of 1/(2|C|)."""
+    """Return the design's smallest mass, as a multiple of 1/(2|C|)."""
     return min(design.effective().weights) * 2 * design.support
 
 

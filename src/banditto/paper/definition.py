@@ -47,7 +47,7 @@ Game = tuple[AnyPolicy, Environment]
 
 
 def plane(number: int) -> FloatArray:
-    """Unit vectors, evenly around the circle."""
+    """Return unit vectors spread evenly around the circle, (arm, feature)."""
     angles = 2.0 * math.pi * np.arange(number) / number
     return np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
@@ -80,7 +80,7 @@ def _interval(make: Callable[..., Policy[Any]], horizon: int) -> Game:
 
 
 def _plain(policy: str) -> Game:
-    """For a policy that nobody has written a harder game for yet."""
+    """Return a policy and an ordinary environment, for policies without a harder game of their own."""
     world = Bernoulli([0.5] * (ARMS - 1) + [0.6])
     return build_policy(policy, arms=ARMS, horizon=10**7, rho=RHO, environment=world), world
 
@@ -116,6 +116,7 @@ def _measure_ordinary(policy: str, effort: Effort) -> Measured:
 
 
 def _promised(policy: str) -> Claim:
+    """Make the claim that a replicable policy's pairs differ with probability at most rho."""
     return Claim(
         name=f"definition-1-{policy}",
         place=PLACE,
@@ -129,6 +130,7 @@ def _promised(policy: str) -> Claim:
 
 
 def _ordinary(policy: str) -> Claim:
+    """Make the claim that an ordinary policy's pairs differ far more often than rho."""
     return Claim(
         name=f"definition-1-{policy}",
         place=PLACE,

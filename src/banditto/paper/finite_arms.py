@@ -27,7 +27,7 @@ STEP = math.sqrt(math.e)  # of the staircase, in the gap
 
 
 class GrowthProblem(NamedTuple):
-    """What an algorithm is made for, and the gap of all arms but the best, which it does not know."""
+    """A problem whose regret is measured as it grows: arms, horizon, rho, and a gap that the policy does not know."""
 
     arms: int = 2
     logarithm: int = LARGEST  # of the horizon
@@ -36,17 +36,17 @@ class GrowthProblem(NamedTuple):
 
     @property
     def horizon(self) -> int:
-        """The smallest one whose logarithm is not below the whole number."""
+        """The horizon e^logarithm, rounded up."""
         return math.ceil(math.exp(self.logarithm))
 
     def mean_logarithm(self, plain: int) -> float:
-        """The geometric mean of `plain` times log T and one log(K T log T): the logarithms of a theorem's bound."""
+        """Return the geometric mean of `plain` factors log T and one log(K T log T), as in a theorem's bound."""
         longer = math.log(self.arms * self.horizon * math.log(self.horizon))
         return math.exp((plain * math.log(self.logarithm) + math.log(longer)) / (plain + 1))
 
     @property
     def world(self) -> Bernoulli:
-        """The best arm is last, where the smallest index does not find it by luck."""
+        """The environment; its best arm is last, so that ties in favour of small indices do not help."""
         return Bernoulli([BEST - self.gap] * (self.arms - 1) + [BEST])
 
 
@@ -54,7 +54,7 @@ Make = Callable[[GrowthProblem], Policy[Any]]
 
 
 class ArmProblem(Protocol):
-    """What the paper's policies for finitely many arms are made for."""
+    """The part of a problem that the paper's policies are made from: arms, horizon and rho."""
 
     @property
     def arms(self) -> int:
@@ -80,7 +80,7 @@ def algorithm_2(problem: ArmProblem) -> RandomThreshold:
 
 
 def averaged(x: float, make: Make, problem: GrowthProblem, effort: Effort, seed: int) -> Point:
-    """Regret at the problem's gap, averaged over one step of the staircase below it.
+    """Measure regret averaged over one step of batch sizes below the problem's gap.
 
     Gaps in the step are weighted by their size: regret times gap is what repeats from step to step.
     """
@@ -100,7 +100,7 @@ def averaged(x: float, make: Make, problem: GrowthProblem, effort: Effort, seed:
 
 
 def gap_law(make: Make, problem: GrowthProblem, effort: Effort) -> Measured:
-    """The exponent in 1/gap, over four steps of the staircase."""
+    """Measure the exponent of regret in 1/gap, over four steps of batch sizes."""
     number = effort.choose(24, 96)
     gaps = [0.4 * STEP ** -(4.0 * (k + 0.5) / number) for k in range(number)]
     pairs = effort.choose(4096, 16_384)
@@ -134,7 +134,7 @@ def _horizons(problem: GrowthProblem, smallest: int) -> list[GrowthProblem]:
 
 
 def horizon_law(make: Make, problem: GrowthProblem, smallest: int, plain: int, effort: Effort) -> Measured:
-    """The exponent in the logarithms of the bound, of which `plain` are log T and one is log(K T log T)."""
+    """Measure the exponent of regret in the bound's logarithms: `plain` factors log T and one log(K T log T)."""
     points = [
         averaged(each.mean_logarithm(plain), make, each, effort, seed=1000 + 20 * k)
         for k, each in enumerate(_horizons(problem, smallest))
@@ -144,7 +144,7 @@ def horizon_law(make: Make, problem: GrowthProblem, smallest: int, plain: int, e
 
 
 def saving(first: Make, second: Make, problem: GrowthProblem, smallest: int, effort: Effort) -> Measured:
-    """The exponent in log T of what Algorithm 1 costs for each reward that Algorithm 2 costs."""
+    """Measure the exponent in log T of Algorithm 1's regret divided by Algorithm 2's."""
     points = []
     for k, each in enumerate(_horizons(problem, smallest)):
         one = averaged(float(each.logarithm), first, each, effort, seed=1000 + 20 * k)
@@ -156,7 +156,7 @@ def saving(first: Make, second: Make, problem: GrowthProblem, smallest: int, eff
 
 
 def replicable(make: Make, problem: GrowthProblem, effort: Effort) -> Measured:
-    """The share of pairs that differ, at a gap in the middle of a window."""
+    """Measure the share of pairs that differ, at a gap where the policy is least sure."""
     policy = make(problem)
     world = problem._replace(gap=undecided_gap(policy)).world
     return differing(policy, world, pairs=effort.choose(8192, 65_536), seed=310)
@@ -173,6 +173,7 @@ GROWING = GrowthProblem(rho=0.5, gap=0.15)
 def _law(
     name: str, quantity: str, experiment: str, rule: Near, measure: Callable[[Effort], Measured], quick: float
 ) -> Claim:
+    """Make the claim that regret grows with some exponent, as Theorem 3 or 4 says."""
     number = name[len("theorem-")]
     return Claim(
         name=name,
@@ -187,6 +188,7 @@ def _law(
 
 
 def _replicable(theorem: int, algorithm: int, make: Make, horizon: int) -> Claim:
+    """Make the claim that an algorithm with the paper's constants is rho-replicable."""
     return Claim(
         name=f"theorem-{theorem}-replicable",
         place=f"Theorem {theorem}",

@@ -28,7 +28,7 @@ PULLS = 10_000
 
 
 def errors(dimension: int, pulls: int, executions: int) -> FloatArray:
-    """|<a, theta_hat - theta>| in each execution, Gaussian rewards of scale 1, for the arm that is known least well."""
+    """Return |<a, theta_hat - theta>| of each execution, for the arm a that is known least well; Gaussian rewards."""
     points = sphere(20 * dimension, dimension)
     actions, theta = FiniteActions(points), along(dimension, 0.5)
     field = field_of(actions)
@@ -43,7 +43,7 @@ def errors(dimension: int, pulls: int, executions: int) -> FloatArray:
 
 
 def accuracy(effort: Effort, constant: float = 2.0 * math.log(2.0 / DELTA)) -> Measured:
-    """The share of estimates off by more than eps, after `constant` g/eps^2 pulls."""
+    """Measure the share of estimates that are off by more than eps after `constant` g/eps^2 pulls."""
     dimension, executions = 5, effort.choose(20_000, 200_000)
     field = field_of(FiniteActions(sphere(20 * dimension, dimension)))
     found = field.design(field.whole)
@@ -55,7 +55,7 @@ def accuracy(effort: Effort, constant: float = 2.0 * math.log(2.0 / DELTA)) -> M
 
 
 def quantile_point(x: float, sample: FloatArray) -> Point:
-    """The quantile of 1 - delta, with an interval from order statistics."""
+    """Return the (1 - delta)-quantile of a sample as a point at x, with an interval from order statistics."""
     ordered, size = np.sort(sample), len(sample)
     width = 1.96 * math.sqrt(size * DELTA * (1.0 - DELTA))
     places = [round(size * (1.0 - DELTA) + step) for step in (0.0, -width, width)]

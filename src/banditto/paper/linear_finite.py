@@ -36,7 +36,7 @@ def _at(x: float, policy: LinearThreshold, gap: float, pairs: int) -> Point:
 
 
 def worst(x: float, setting: Setting, pairs: int, make: Make = LinearThreshold) -> Point:
-    """The largest mean regret over gaps that are spread evenly over the thresholds of the last batches."""
+    """Measure the largest mean regret over gaps spread across the thresholds of the last batches."""
     policy = _policy(setting, make)
     fitting = [batch.low for batch in policy.schedule.batches if batch.pulls(float(setting[1])) < policy.horizon]
     # the last one fits alone, but seldom after those before it: gaps that only it would resolve are never the worst
@@ -51,23 +51,23 @@ def fixed(x: float, setting: Setting, pairs: int, make: Make = LinearThreshold) 
 
 
 def horizons(number: int) -> list[tuple[float, Setting]]:
-    """T from 10^9.5 to 10^13, and its settings."""
+    """Return horizons from 10^9.5 to 10^13, each with its setting."""
     return [(x, (12, 4, round(x), 0.2)) for x in log_even(10**9.5, 10**13, number)]
 
 
 def dimensions(number: int) -> list[tuple[float, Setting]]:
-    """Return d from 4 to 20, and its settings."""
+    """Return dimensions from 4 to 20, each with its setting."""
     return [(d, (32, d, 3 * 10**11, 0.2)) for d in (4, 5, 6, 8, 10, 12, 16, 20)]
 
 
 def counts(horizon: int, number: int) -> list[tuple[float, Setting]]:
-    """K from 10 to 74: K^2/rho^2 is above the printed 2304."""
+    """Return numbers of arms from 10 to 74, each with its setting; K^2/rho^2 is above the printed 2304."""
     found = sorted({round(x) for x in log_even(10, 74, number)})
     return [(k, (k, 4, horizon, 0.2)) for k in found]
 
 
 def shares(horizon: int, number: int) -> list[tuple[float, Setting]]:
-    """1/rho from 4.2 to 50, beta above 2304 throughout."""
+    """Return 1/rho from 4.2 to 50, each with its setting; beta is above 2304 throughout."""
     return [(x, (12, 4, horizon, 1.0 / x)) for x in log_even(1.0 / 0.24, 50.0, number)]
 
 
@@ -79,7 +79,7 @@ def measured(
     effort: Effort,
     make: Make = LinearThreshold,
 ) -> Measured:
-    """The exponent of regret over settings."""
+    """Measure the exponent of regret over a list of settings, by `how`."""
     chosen = settings(effort.choose(12, 36))
     points = [how(x, setting, effort.choose(128, 512), make) for x, setting in chosen]
     return exponent(points, label, "regret (reward units)", predicted)
@@ -101,6 +101,7 @@ SLOPES: dict[str, Callable[..., Measured]] = {
 
 
 def _theorem(name: str, statement: str, experiment: str, rule: Near, seconds: tuple[float, float]) -> Claim:
+    """Make a claim of Theorem 6 about an exponent of regret."""
     return Claim(
         name=f"theorem-6-{name}",
         place="Theorem 6",

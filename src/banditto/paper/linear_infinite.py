@@ -30,7 +30,7 @@ Make = Callable[..., Policy[Any]]
 
 @cache
 def on_pyramid(x: float, dimension: int, horizon: int, rho: float, make: Make) -> Point:
-    """Mean regret of Algorithm 4 with the paper's constants, theta along the axis of the pyramid."""
+    """Measure mean regret on the pyramid, with theta along its axis and the paper's constants."""
     actions = pyramid(dimension)
     policy = make(actions=actions, horizon=horizon, rho=rho, sigma=SIGMA, rewards="gaussian", constants="paper")
     world = LinearGaussian(along(dimension, 1.0), actions, sigma=SIGMA)
@@ -38,7 +38,7 @@ def on_pyramid(x: float, dimension: int, horizon: int, rho: float, make: Make) -
 
 
 def over_horizons(effort: Effort, make: Make) -> list[Point]:
-    """Regret in two dimensions, T from 10^9 to 10^12."""
+    """Measure regret in two dimensions, at horizons from 10^9 to 10^12."""
     horizons = log_even(10**9, 10**12, effort.choose(9, 30))
     return [on_pyramid(x, 2, round(x), 0.3, make) for x in horizons]
 
@@ -56,7 +56,7 @@ def by_rho(effort: Effort, make: Make = LeastSquaresRounding) -> Measured:
 
 
 def by_dimension(effort: Effort, make: Make = LeastSquaresRounding) -> Measured:
-    """d from 2 to 6, at horizons spread evenly over a factor e, after which batches are as full as before."""
+    """Measure the exponent of regret / sqrt(T) in d, from 2 to 6, at horizons over one step of batch sizes."""
     points = []
     phases = effort.choose(2, 6)
     for dimension in (2, 3, 4, 5, 6):
@@ -70,6 +70,7 @@ def by_dimension(effort: Effort, make: Make = LeastSquaresRounding) -> Measured:
 def _theorem(
     name: str, statement: str, quantity: str, experiment: str, rule: Near, measure: Callable[[Effort], Measured]
 ) -> Claim:
+    """Make a claim of Theorem 10 about an exponent of regret."""
     return Claim(
         name=f"theorem-10-{name}",
         place="Theorem 10",

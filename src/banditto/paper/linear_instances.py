@@ -25,7 +25,7 @@ def sphere(arms: int, dimension: int) -> FloatArray:
 
 @cache
 def one_gap(arms: int, dimension: int) -> FloatArray:
-    """Arms (arm, feature) all of which but the first are behind by the same gap, when theta is along the first axis.
+    """Return arms (arm, feature) that all lag the first by the same gap, for theta along the first axis.
 
     The best arm lies inside of the ellipsoid of the others from four dimensions on. A design does not pull it, so that
     every pull before the others are dropped loses the gap.
@@ -37,7 +37,7 @@ def one_gap(arms: int, dimension: int) -> FloatArray:
 
 @cache
 def pyramid(dimension: int) -> Polytope:
-    """A simplex with a tip on the first axis over a base of `dimension` corners; the tip is best if theta points to it.
+    """Return a simplex with its tip on the first axis over `dimension` corners; the tip is best if theta points to it.
 
     A design pulls the corners of the base, equally often, and of what is left after a cut along the axis again those.
     """
@@ -53,7 +53,7 @@ def pyramid(dimension: int) -> Polytope:
 
 
 def _regular(dimension: int) -> FloatArray:
-    """The n + 1 unit vectors of n dimensions with equal angles."""
+    """Return the n + 1 unit vectors of n dimensions with equal angles between them."""
     corners = np.zeros((dimension + 1, dimension))
     for k in range(dimension):
         corners[k, k] = math.sqrt(1.0 - float(np.sum(corners[k, :k] ** 2)))
@@ -63,7 +63,7 @@ def _regular(dimension: int) -> FloatArray:
 
 
 def cut_cube(dimension: int) -> Polytope:
-    """A cube in the unit ball with corners cut off by twice as many random half-spaces as it has dimensions."""
+    """Return a cube in the unit ball whose corners 2d random half-spaces cut off."""
     normals = np.random.default_rng([8, dimension]).standard_normal((2 * dimension, dimension))
     normals /= np.linalg.norm(normals, axis=1, keepdims=True)
     axes = np.eye(dimension)
@@ -73,21 +73,21 @@ def cut_cube(dimension: int) -> Polytope:
 
 
 def cube(dimension: int) -> Box:
-    """The largest cube around 0 in the unit ball."""
+    """Return the largest cube around 0 in the unit ball."""
     side = 1.0 / math.sqrt(dimension)
     return Box(low=(-side,) * dimension, high=(side,) * dimension)
 
 
 def seed_at(x: float) -> int:
-    """Other rewards and coins at every point of a curve, so that its scatter shows what they add."""
+    """Return a seed of its own for each point of a curve, so that the scatter shows the noise."""
     return round(1000.0 * math.log(x))
 
 
 def along(dimension: int, length: float) -> list[float]:
-    """Make a parameter of this length along the first axis."""
+    """Return a parameter of this length along the first axis."""
     return [length, *[0.0] * (dimension - 1)]
 
 
 def log_even(low: float, high: float, number: int) -> list[float]:
-    """Return so many numbers from low to high with equal ratios."""
+    """Return `number` numbers from low to high with equal ratios."""
     return [low * (high / low) ** (k / (number - 1)) for k in range(number)]

@@ -66,7 +66,7 @@ def confidence_law(constants: Constants, predicted: float, needs: Needs, effort:
 
 
 def totals_of(samples: int, mean: float, number: int, side: int) -> FloatArray:
-    """Totals of so many fair or unfair coins, one for each lab; the two sides are independent."""
+    """Return the number of successes in `samples` coin tosses for each of `number` labs; the sides are independent."""
     totals = Bernoulli([mean, mean]).draw(np.full((number, 2), samples, dtype=np.int64), Noise(230, side, 0))
     return totals[:, 0]
 

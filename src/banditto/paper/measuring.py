@@ -33,7 +33,7 @@ class Line(NamedTuple):
 
 
 def power_law(x: Sequence[float], y: Sequence[float], confidence: float = CONFIDENCE) -> Line:
-    """Least squares on the logarithms.
+    """Fit a power law by least squares on the logarithms, and return it with an interval for its exponent.
 
     The interval is Student's, from the scatter around the line: it covers noise in the points and a lack of fit that
     looks like noise, such as the steps of batch sizes that are powers of a base.
@@ -64,7 +64,7 @@ class Point(NamedTuple):
 def exponent(
     points: Sequence[Point], x_label: str, y_label: str, predicted: float, label: str = "measured", detail: str = ""
 ) -> Measured:
-    """The exponent of a power law through measured points, with the chart that shows it beside the predicted one."""
+    """Fit a power law to measured points; return its exponent with a chart that also shows the predicted one."""
     line = power_law([point.x for point in points], [point.y for point in points])
     ends = min(point.x for point in points), max(point.x for point in points)
     centre = math.sqrt(ends[0] * ends[1])
@@ -78,7 +78,7 @@ def exponent(
 
 
 def curve(label: str, points: Sequence[Point]) -> ClaimCurve:
-    """Make a curve of points with bars."""
+    """Return points as a curve of a chart, with bars for their intervals."""
     x, y, low, high = zip(*points, strict=True)
     return ClaimCurve(label=label, x=x, y=y, low=low, high=high)
 
@@ -94,15 +94,15 @@ def differing(policy: AnyPolicy, world: Environment, pairs: int, seed: int, hori
 
 
 def regret_at(x: float, policy: AnyPolicy, world: Environment, pairs: int, seed: int) -> Point:
-    """Measure mean regret, as a point of a curve."""
+    """Measure a policy's mean regret, and return it as a point at x."""
     return regret_point(x, certify(policy, world, pairs=pairs, seed=seed))
 
 
 def regret_point(x: float, found: Certificate) -> Point:
-    """Return the mean regret of a certificate as a point of a curve."""
+    """Return the mean regret of a certificate as a point at x."""
     return Point(x, found.regret.mean, *found.regret.interval)
 
 
 def undecided_gap(policy: Policy[Any], below: float = 0.5) -> float:
-    """A gap in the middle of the widest of the policy's own windows that are below `below`: the worst place to be."""
+    """Return the middle of the policy's widest undecided window below `below`: the hardest gap."""
     return next(window.at(0.5) for window in windows_of(policy, 1.0) if window.high < below)

@@ -33,7 +33,7 @@ def _nets(dimension: int, number: int) -> list[NetThreshold]:
 
 
 def net_regret(dimension: int, predicted: float, effort: Effort) -> Measured:
-    """Measure regret on the ball."""
+    """Measure the exponent in T of the net's regret on the ball."""
     world = LinearBernoulli(THETAS[dimension], Ball(dimension=dimension))
     nets = _nets(dimension, effort.choose(18, 36))
     points = [regret_at(policy.horizon, policy, world, PAIRS, seed_at(policy.horizon)) for policy in nets]
@@ -41,12 +41,12 @@ def net_regret(dimension: int, predicted: float, effort: Effort) -> Measured:
 
 
 def net_on_pyramid(effort: Effort, make: Make = NetThreshold) -> Measured:
-    """Where Theorem 10 is measured: rewards have so little noise that what the net loses is all that counts."""
+    """Measure the exponent in T of the net's regret on the pyramid, where noise is small and the net is what costs."""
     return exponent(over_horizons(effort, make), "horizon T (pulls)", "regret (reward units)", 0.9)
 
 
 def against(effort: Effort, make: Make = NetThreshold) -> Measured:
-    """The exponent of the regret of the net over that of Algorithm 4, and both."""
+    """Measure the exponent in T of the net's regret divided by Algorithm 4's; the chart shows both."""
     naive, rounded = over_horizons(effort, make), over_horizons(effort, LeastSquaresRounding)
     ratios = [Point(a.x, a.y / b.y, a.low / b.high, a.high / b.low) for a, b in zip(naive, rounded, strict=True)]
     found = exponent(ratios, "horizon T (pulls)", "ratio", 0.34)
@@ -56,7 +56,7 @@ def against(effort: Effort, make: Make = NetThreshold) -> Measured:
 
 
 def net_loss(effort: Effort) -> Measured:
-    """What is lost on the disc even if the net's best action is played from the first pull on; mean over directions."""
+    """Measure the exponent in T of the regret of always playing the net's best action on the disc."""
     angles = np.pi * (np.arange(64) + 0.5) / 32.0
     directions = 0.8 * np.stack([np.cos(angles), np.sin(angles)], axis=1)
     points = []
@@ -82,6 +82,7 @@ def _corollary(
     measure: Callable[[Effort], Measured],
     seconds: tuple[float, float] = (1.0, 5.0),
 ) -> Claim:
+    """Make a claim of Corollary 12 about an exponent in T."""
     return Claim(
         name=f"corollary-12-{name}",
         place="Corollary 12",

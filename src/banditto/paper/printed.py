@@ -81,7 +81,7 @@ def _drawn(label: str, found: Sequence[Measured]) -> ClaimCurve:
 
 
 def worst_share(make: Make, arms: int, effort: Effort, beside: Make | None = None) -> Measured:
-    """The largest share of pairs that differ over the gaps; its ends are the largest ones of all intervals."""
+    """Measure the largest share of pairs that differ over all gaps; the interval's ends are the largest as well."""
     found = [_share(make, arms, gap, effort, seed=340 + k) for k, gap in enumerate(GAPS)]
     curves = [_drawn("measured" if beside is None else "as printed", found)]
     if beside is not None:
@@ -99,7 +99,7 @@ def worst_share(make: Make, arms: int, effort: Effort, beside: Make | None = Non
 
 
 def proved(constants: Constants, effort: Effort) -> Measured:
-    """What the union bound gives for Algorithm 2, five arms."""
+    """Return the union bound on the share of pairs that differ for Algorithm 2 with five arms."""
     policy = RandomThreshold(arms=5, horizon=10**9, rho=RHO, constants=constants)
     guarantee = policy.guarantee()
     detail = "; ".join(f"{term.statement}: {term.value:.3g}" for term in guarantee.terms[:2])
@@ -115,6 +115,7 @@ REASON = (
 
 
 def _as_printed(name: str, arms: int, seconds: tuple[float, float]) -> Claim:
+    """Make the claim that Algorithm 1, exactly as printed, is rho-replicable."""
     return Claim(
         name=name,
         place="Algorithm 1",
@@ -173,7 +174,7 @@ SMALL = range(1, 16)
 
 
 def last_line(constants: Literal["certified", "paper"], effort: Effort) -> Measured:
-    """Two tied best arms are both left in the end; the printed line decides by an estimate that is not shared."""
+    """Measure the share of pairs that differ when two tied best arms are left for the last, printed choice."""
     policy = LinearThreshold(actions=np.array(TIED), horizon=10**9, rho=RHO, constants=constants)
     world = LinearBernoulli([0.9, 0.0], np.array(TIED))
     return differing(policy, world, effort.choose(2048, 16_384), seed=31)
@@ -185,7 +186,7 @@ ARMS, DIMENSION, HORIZON = 12, 4, 10**10
 
 
 def with_pulls(each: int | None) -> LinearThreshold:
-    """Algorithm 3 with the paper's thresholds and a shared last choice, and batches of `each` q^i pulls.
+    """Make Algorithm 3 with the paper's thresholds, a shared last choice, and batches of `each` q^i pulls.
 
     Paper    Algorithm 3 prints n_i = 10 d log(KT^2)/eps_i^2, which is 10 q^i whatever beta, K, rho and d are.
     Departs  None: 2 beta q^i g/d, the multi-set of Lemma 5 for eps_i / sqrt(beta), which its proof uses.
@@ -201,7 +202,7 @@ def with_pulls(each: int | None) -> LinearThreshold:
 
 
 def pulls(each: int | None, effort: Effort) -> Measured:
-    """All gaps lie in the middle of the widest thresholds that they can lie in."""
+    """Measure the share of pairs that differ for such batches, at a gap in the middle of a wide threshold window."""
     policy = with_pulls(each)
     middles = [batch.low + batch.width / 2.0 for batch in policy.schedule.batches]
     gap = next(middle for middle in middles if middle <= ADVANTAGE)
@@ -213,7 +214,7 @@ def pulls(each: int | None, effort: Effort) -> Measured:
 
 
 def printed_blowup(dimension: int) -> float:
-    """d^3 log d (log log d)^2 log log log d, as printed; not a number where a logarithm does not exist."""
+    """Return d^3 log d (log log d)^2 log log log d, as printed; NaN where a logarithm does not exist."""
     first = math.log(dimension)
     second = math.log(first) if first > 0.0 else math.nan
     third = math.log(second) if second > 0.0 else math.nan
@@ -221,13 +222,13 @@ def printed_blowup(dimension: int) -> float:
 
 
 def repaired_pulls(dimension: int) -> float:
-    """Pulls by the same recipe with the logarithms of its proof; eps = 0.2, rho = 0.1, delta = 10^-7."""
+    """Return the pulls of the same recipe with its proof's logarithms; eps = 0.2, rho = 0.1, delta = 10^-7."""
     least_squares = ReplicableLeastSquares(actions=Simplex(dimension=dimension))
     return float(least_squares.pulls_needed(0.2, RHO, 1e-7, constants="paper"))
 
 
 def positive(printed: bool, effort: Effort) -> Measured:
-    """For how many of the dimensions up to 15 the number of pulls is a positive number."""
+    """Count the dimensions up to 15 for which the formula for pulls gives a positive number."""
     found = {d: printed_blowup(d) if printed else repaired_pulls(d) for d in SMALL}
     drawn = {d: value for d, value in found.items() if not math.isnan(value)}
     label = "d^3 log d (log log d)^2 log log log d" if printed else "pulls"

@@ -44,7 +44,7 @@ class Pairs(NamedTuple):
 
 
 def paper_grids() -> tuple[PaperGridRounding, Regression]:
-    """Rounding and pulls as in the lemma's proof: rho/|C| and delta/|C| for the mean of every arm of the core set."""
+    """Return rounding and regression as in the lemma's proof: rho/|C| and delta/|C| for each arm of the core set."""
     design = g_optimal_design(sphere(ARMS, DIMENSION), accuracy=1.0)
     rounding = PaperGridRounding(design.support, BERNOULLI, RHO, Decimal(-math.log(DELTA)))
     each = rounding.samples(Decimal(EPSILON) / Decimal(design.g).sqrt())
@@ -55,7 +55,7 @@ def paper_grids() -> tuple[PaperGridRounding, Regression]:
 def pairs_of(
     rounding: PaperGridRounding | LatticeRounding, regression: Regression, arms: Sequence[int], g: float, number: int
 ) -> Pairs:
-    """Pairs of rounded estimates: coins shared, rewards fresh."""
+    """Estimate theta in pairs with shared coins and fresh rewards; return how many differ, and the errors."""
     points, theta = sphere(ARMS, DIMENSION), np.array(along(DIMENSION, 0.9))
     world = LinearBernoulli(theta.tolist(), points)
     counts = np.zeros((number, ARMS), dtype=np.int64)
@@ -80,7 +80,7 @@ def differing(found: Pairs) -> Measured:
 
 
 def inaccurate(found: Pairs) -> Measured:
-    """The share of executions in which some arm's value is off by more than eps."""
+    """Measure the share of executions in which some arm's value is off by more than eps."""
     off, all_of_them = int(np.sum(found.errors > EPSILON)), len(found.errors)
     detail = f"The largest error of {all_of_them:,} executions is {float(np.max(found.errors)):.3g}."
     return Measured(value=off / all_of_them, interval=clopper_pearson(off, all_of_them, 0.95), detail=detail)
@@ -98,7 +98,7 @@ Pulls = Callable[[int, float, float], float]  # of dimension, eps and rho
 
 
 def recipe(dimension: int, epsilon: float, rho: float) -> float:
-    """Pulls of each arm by the lemma's recipe."""
+    """Return the pulls of each arm by the lemma's recipe."""
     least_squares = ReplicableLeastSquares(actions=Simplex(dimension=dimension))
     return least_squares.pulls_needed(epsilon, rho, 1e-7, constants="paper") / (2 * dimension)
 
@@ -127,6 +127,7 @@ def _planned(rows: Sequence[tuple[float, float]], x_label: str, predicted: float
 def _lemma(
     name: str, statement: str, quantity: str, experiment: str, rule: Rule, measure: Callable[[Effort], Measured]
 ) -> Claim:
+    """Make a claim of Lemma 9."""
     return Claim(
         name=f"lemma-9-{name}",
         place="Lemma 9",

@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from typing_extensions import TypedDict
 
 from banditto.core.errors import WorkerError
 from banditto.core.exact import integer
-from banditto.core.text import html_table, short, text_table
+from banditto.core.results import Part, Result, TablePart
+from banditto.core.text import short
 from banditto.engine.pool import WORKER_DIED, shared_executor, submitted
 from banditto.measure.certify import MOST_JOBS
 from banditto.paper.claims import Claim, Effort, Measured, Row, RowContent, Untestable, Verdict, chosen, claim_of
@@ -33,8 +34,8 @@ class ReproductionContent(TypedDict):
     claims: list[RowContent]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reproduction:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Reproduction(Result):
     """The paper's claims beside what was measured: a row for each, with a verdict.
 
     Made by `reproduce`; docs/reproduce.md describes the claims and their rules.
@@ -55,6 +56,11 @@ class Reproduction:
     quick: bool
     interrupted: bool = False
 
+    _picture = "claims_picture:claims_figure"
+
+    def __repr__(self) -> str:
+        return f"Reproduction({self.summary()})"
+
     def count(self, verdict: Verdict) -> int:
         """Count the rows with a verdict.
 
@@ -74,14 +80,20 @@ class Reproduction:
         """The rows that disagree for no known reason."""
         return tuple(row for row in self.rows if row.verdict == "disagrees" and not row.claim.reason)
 
-    def table(self) -> str:
-        """Return a table in plain text, with a line for each claim, and the reasons of those that disagree."""
-        text = text_table(HEADER, [cells(row) for row in self.rows])
+    def _parts(self) -> list[Part]:
         others = [f"{row.claim.name}: {row.explanation}" for row in self.rows if row.verdict != "agrees"]
-        return "\n".join([text, "", self.summary(), *([""] if others else []), *others])
+        said = ["\n".join(others)] if others else []
+        return [TablePart(HEADER, [cells(row) for row in self.rows]), self.summary(), *said]
 
-    def _repr_html_(self) -> str:
-        return html_table(HEADER, [cells(row) for row in self.rows])
+    def records(self) -> list[dict[str, Any]]:
+        """Return a record for each claim: what is predicted, what was measured, both ends of its interval, verdict."""
+        found = []
+        for content in (row.to_dict() for row in self.rows):
+            low, high = content["interval"] or (None, None)
+            keys = ("name", "place", "quantity", "relation", "predicted", "measured")
+            record: dict[str, Any] = {key: value for key, value in content.items() if key in keys}
+            found.append({**record, "low": low, "high": high, "verdict": content["verdict"]})
+        return found
 
     def to_dict(self) -> ReproductionContent:
         """Return plain data; `rows` are its `claims`, with statement, prediction, what was measured, and verdict."""

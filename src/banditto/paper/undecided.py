@@ -34,7 +34,7 @@ class Region(NamedTuple):
 
     @classmethod
     def of(cls, batch: Batch) -> Region:
-        """From the cut on totals, which is uniform from n (U/2 + U~) over n U/2."""
+        """Return a batch's region, from its cut, which is uniform over n U/2 from n (U/2 + U~) up."""
         half, radius = batch.span / batch.samples, (batch.low - batch.span) / batch.samples
         return cls(half - 3.0 * radius, 2.0 * half + 5.0 * radius, radius)
 
@@ -44,24 +44,24 @@ class Region(NamedTuple):
 
 
 def made(logarithm: int, arms: int = 2, rho: float = 0.1) -> RandomThreshold:
-    """Algorithm 2 with the paper's constants; T is the first whole number from e^logarithm on."""
+    """Make Algorithm 2 with the paper's constants and the horizon e^logarithm, rounded up."""
     return RandomThreshold(arms=arms, horizon=math.ceil(math.exp(logarithm)), rho=rho, constants="paper")
 
 
 def regions(policy: RandomThreshold) -> list[Region]:
-    """Return the region of each batch."""
+    """Return the undecided region of each of the policy's batches."""
     return [Region.of(batch) for batch in policy.schedule.batches]
 
 
 def hardest_gaps(policy: RandomThreshold) -> list[tuple[float, int]]:
-    """Gaps up to 0.9, and in how many batches each can be undecided; the count rises only at a region's lower end."""
+    """Return gaps up to 0.9 at the lower ends of regions, each with the number of batches it can be undecided in."""
     found = regions(policy)
     gaps = sorted({region.low - 2.0 * region.radius for region in found})
     return [(gap, sum(region.reaches(gap) for region in found)) for gap in gaps if 0.0 < gap <= 0.9]
 
 
 def counted_windows(policies: Sequence[RandomThreshold], effort: Effort) -> Measured:
-    """The largest count over all gaps and policies."""
+    """Measure in how many batches a gap can be undecided, at most, over all gaps and policies."""
     counts = [max(count for _, count in hardest_gaps(policy)) for policy in policies]
     horizons = tuple(float(policy.horizon) for policy in policies)
     curves = (
@@ -79,7 +79,7 @@ def counted_windows(policies: Sequence[RandomThreshold], effort: Effort) -> Meas
 
 
 def executed(policy: RandomThreshold, gap: float, executions: int, seed: int) -> IntArray:
-    """In how many batches each arm (execution, arm) was undecided while it was active."""
+    """Return in how many batches each arm was undecided while it was active, as an array (execution, arm)."""
     world = Bernoulli([0.9 - gap] * (policy.arms - 1) + [0.9])
     coins, noise = Coins(seed, count=executions), Noise(seed, 0, 0)
     state = policy.init(executions)
@@ -97,7 +97,7 @@ def executed(policy: RandomThreshold, gap: float, executions: int, seed: int) ->
 
 
 def counted_executions(policy: RandomThreshold, effort: Effort) -> Measured:
-    """The largest count over all executions, arms and the hardest gaps."""
+    """Measure in how many batches an arm was undecided, at most, over all executions and the hardest gaps."""
     number = effort.choose(4096, 65_536)
     rows = []
     for k, (gap, _) in enumerate(hardest_gaps(policy)):

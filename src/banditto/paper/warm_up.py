@@ -23,7 +23,7 @@ RATIOS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)  # promised over true gap
 
 
 class Game(NamedTuple):
-    """Arms with one best, how far it leads, which lead was promised, and which constants explore."""
+    """A problem for explore-then-commit: arms, the true and the promised gap, rho, and which constants explore."""
 
     arms: int
     rho: float
@@ -50,7 +50,7 @@ class Game(NamedTuple):
 
 
 def kept_promise(game: Game, effort: Effort) -> Measured:
-    """The share of pairs that differ, with the number of pulls and the proved bound beside it."""
+    """Measure the share of pairs that differ where the promised gap is the true one."""
     # a thousand arms take a while, and rho is so large there that fewer pairs do
     found = game.differing(effort.choose(8192, 65_536) if game.arms < 1000 else effort.choose(2048, 16_384), seed=201)
     proved = game.policy.guarantee().on(game.world.means).total
@@ -59,7 +59,7 @@ def kept_promise(game: Game, effort: Effort) -> Measured:
 
 
 def broken_promise(games: tuple[Game, ...], effort: Effort) -> Measured:
-    """The share of pairs that differ where the promised gap is `EXCESS` times the true one, among other ratios."""
+    """Measure the share of pairs that differ where the promised gap is `EXCESS` times the true one."""
     pairs = effort.choose(8192, 65_536)
     found = {game.promised / game.gap: game.differing(pairs, seed=202 + k) for k, game in enumerate(games)}
     points = [Point(ratio, row.value, *row.interval) for ratio, row in found.items() if row.value > 0.0]
@@ -80,7 +80,7 @@ def broken_promise(games: tuple[Game, ...], effort: Effort) -> Measured:
 
 
 def predicted_to_differ(game: Game) -> float:
-    """2 p (1 - p) for two arms, p being how likely the worse one of two normal means leads.
+    """Return 2 p (1 - p) for two arms, where p is the chance that the worse of two normal means leads.
 
     Totals are whole numbers and ties go to the worse arm, which comes first: hence half a step.
     """
@@ -91,7 +91,7 @@ def predicted_to_differ(game: Game) -> float:
 
 
 def exploration(gaps: tuple[float, ...], effort: Effort) -> Measured:
-    """Regret over m times the sum of gaps, at horizons that are too short for a wrong commitment to matter."""
+    """Measure regret divided by m times the sum of gaps, at horizons too short for a wrong commitment to matter."""
     pairs, points, lines = effort.choose(2048, 16_384), [], []
     for number, gap in enumerate(gaps):
         game = Game(arms=5, rho=0.01, promised=gap, gap=gap)
@@ -108,7 +108,7 @@ def exploration(gaps: tuple[float, ...], effort: Effort) -> Measured:
 
 
 def bounded_regret(game: Game, effort: Effort) -> Measured:
-    """Regret over the whole formula, where wrong commitments are what costs."""
+    """Measure regret divided by the whole formula, at a horizon where wrong commitments cost most."""
     found = certify(game.policy, game.world, pairs=effort.choose(8192, 65_536), seed=220)
     gaps, pulls = (game.arms - 1) * game.gap, game.policy.pulls
     bound = pulls * gaps + game.rho * (game.horizon - pulls * game.arms) * gaps

@@ -101,14 +101,14 @@ class ExploreThenCommit(Replicable):
     # -- its constants and what they promise ---------------------------------------------------------------
 
     def _rate(self) -> Decimal:
-        """r with P(a given arm's mean reaches the best one's after m pulls each) <= exp(-r m)."""
+        """Return r, for which P(a worse arm's mean reaches the best one's after m pulls each) <= exp(-r m)."""
         with precise():
             # totals are rounded: a lead of Delta can lose this much
             lead = written(self.gap) - Decimal(2) ** -48 * Decimal(self._rewards.reach)
             return max(lead, Decimal(0)) ** 2 / (4 * Decimal(self.sigma) ** 2)
 
     def _needed(self) -> int:
-        """m."""
+        """Return m, the pulls of each arm after which the best mean is most likely the best arm's."""
         with precise():
             if self._paper:
                 return ceiling(16 * Decimal(self.sigma) ** 2 / written(self.gap) ** 2 * (1 / written(self.rho)).ln())

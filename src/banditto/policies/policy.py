@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, Any, Literal, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
+from typing import Annotated, Any, Final, Literal, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 from typing_extensions import TypedDict
@@ -28,14 +28,19 @@ from banditto.core.exact import float_above, precise, real, written
 from banditto.core.json_types import Keywords
 from banditto.core.protocol import Plain
 from banditto.core.protocol import Protocol as WrittenProtocol
+from banditto.core.results import Part, Result, TablePart
 from banditto.core.rewards import Rewards
-from banditto.core.text import html_table, short, text_table
+from banditto.core.tabular import items_in
+from banditto.core.text import PAGE, filled, short, text_table
+from banditto.policies.plain_policy import PlainPolicy
+from banditto.policies.plain_words import LETTERS, TERMS, column_keys, readable
 
 # What a per-round policy sees of each arm: pulls n, summed rewards, their average, 1/n (0 before the first pull); and
 # numbers of its own (0 at first; one for each arm, unless it is `Remembering`), the only ones that it may write to.
 Record = tuple[IntArray, FloatArray, FloatArray, FloatArray, FloatArray]
 Kernel = Callable[[Record, int, FloatArray, np.uint64], int]
 S = TypeVar("S")
+GUARANTEE_HEADER: Final = ("term", "at most", "two runs may differ because")
 # What two executions have in common with probability 1 - rho: every pull (Definition 1), or the winner that they name.
 Level = Literal["sequence", "winner"]
 LevelContent = Annotated[
@@ -45,7 +50,7 @@ LevelContent = Annotated[
 
 
 class Term(NamedTuple):
-    """One summand of a guarantee: its name, its value and the statement that it evaluates."""
+    """One summand of a guarantee: its name, its value, and the formula that gives it."""
 
     name: str
     value: float
@@ -79,8 +84,8 @@ class DescriptionContent(TypedDict):
     batches: list[dict[str, Any]]
 
 
-@dataclass(frozen=True)
-class Guarantee:
+@dataclass(frozen=True, repr=False)
+class Guarantee(Result):
     """A bound on the probability that two executions differ, term by term: in a pull (Definition 1), or in the winner.
 
     With a `promised_gap` it holds only where one arm is better than all others by at least that; `on` checks it.
@@ -98,12 +103,17 @@ class Guarantee:
         >>> from banditto import RandomThreshold
         >>> guarantee = RandomThreshold(arms=2, horizon=10**6, rho=0.1).guarantee()
         >>> print(guarantee.table())
-        term               value      statement
-        -----------------  ---------  -----------------------------------------------------------
-        good event         2e-06      2/T: in some execution a mean is off by more than U~/2
-        undecided batches  0.09942    (K-1) M kappa/sqrt(beta L), M = 2, kappa = 1.128, beta = 29
-        finite precision   8.803e-13  (K-1) M (2^-47 + 2^-48 R/U): coins, cuts, totals
+        term               at most    two runs may differ because
+        -----------------  ---------  ----------------------------------------------------
+        good event         2e-06      an estimate is further off than the proof allows for
+        undecided batches  0.09942    the runs drop an arm in different batches
+        finite precision   8.803e-13  numbers in a computer have finitely many digits
         total              0.09942    <= rho = 0.1
+        <BLANKLINE>
+        good event: 2/T: in some execution a mean is off by more than U~/2
+        undecided batches: (K-1) M kappa/sqrt(beta L), M = 2, kappa = 1.128, beta = 29
+        finite precision: (K-1) M (2^-47 + 2^-48 R/U): coins, cuts, totals
+        K: number of arms; T: horizon; m, n: pulls; the policy's page explains the other letters.
     """
 
     terms: tuple[Term, ...]
@@ -113,6 +123,9 @@ class Guarantee:
     note: str = ""
     promised_gap: float | None = None
     level: Level = "sequence"
+
+    _picture = "price_pictures:guarantee_picture"
+    _named = ("total", "rho", "holds", "level")
 
     @classmethod
     def of(
@@ -136,7 +149,8 @@ class Guarantee:
         """Return what is proved for arms with these means: the same, or nothing if they break the promise."""
         if self.promised_gap is None:
             return self
-        if isinstance(means, str) or len(means) < 2:
+        means = items_in(means, "means", "the expected reward of each arm")
+        if len(means) < 2:
             raise InvalidArgument("means", means, "the expected reward of each arm")
         with precise():
             best, second = sorted((written(real(mean, "means")) for mean in means), reverse=True)[:2]
@@ -150,21 +164,30 @@ class Guarantee:
         )
 
     def _rows(self) -> list[tuple[str, str, str]]:
-        rows = [(term.name, short(term.value), term.statement) for term in self.terms]
+        rows = [(term.name, short(term.value), TERMS.get(term.name, term.statement)) for term in self.terms]
         relation = "<=" if self.holds else ">"
         about = ", for the same winner" if self.level == "winner" else ""
         return [*rows, ("total", short(self.total), f"{relation} rho = {self.rho:g}{about}")]
 
     def table(self) -> str:
-        """Return the terms, the total and the note as plain text."""
-        table = text_table(("term", "value", "statement"), self._rows())
-        return f"{table}\n{self.note}" if self.note else table
+        """Return the terms and the total in words, the formula of each term, and the note, as plain text."""
+        return "\n".join([text_table(GUARANTEE_HEADER, self._rows()), *self._formulas()])
 
-    def _repr_html_(self) -> str:
-        return html_table(("term", "value", "statement"), self._rows())
+    def _formulas(self) -> list[str]:
+        lines = [f"{term.name}: {term.statement}" for term in self.terms if term.name in TERMS]
+        return [*(["", *lines, LETTERS] if lines else []), *([self.note] if self.note else [])]
+
+    def _parts(self) -> list[Part]:
+        lines = "\n".join(line for line in self._formulas() if line)
+        return [TablePart(GUARANTEE_HEADER, self._rows()), *([lines] if lines else [])]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return a record for each term, and the last for the total."""
+        terms = [{"term": term.name, "value": term.value, "statement": term.statement} for term in self.terms]
+        return [*terms, {"term": "total", "value": self.total, "statement": self._rows()[-1][2]}]
 
     def to_dict(self) -> ProvedContent:
-        """Return the same as plain data."""
+        """Return the guarantee as plain data."""
         return {
             "terms": [{"name": term.name, "value": term.value, "statement": term.statement} for term in self.terms],
             "total": self.total,
@@ -176,24 +199,55 @@ class Guarantee:
         }
 
 
-@dataclass(frozen=True)
-class Description:
+@dataclass(frozen=True, repr=False)
+class Description(Result):
     """What a policy will do: facts, and one row per batch."""
 
     facts: Mapping[str, object]
     header: tuple[str, ...]
     rows: tuple[tuple[object, ...], ...]
 
+    _picture = "schedule_picture:schedule_figure"
+
+    def __repr__(self) -> str:
+        return f"Description({self.facts.get('policy', 'a policy')}, {len(self.rows)} batches)"
+
     def table(self) -> str:
         """Return facts and batches as plain text."""
-        facts = "\n".join(f"{name}: {value}" for name, value in self.facts.items())
-        return f"{facts}\n\n{text_table(self.header, self.rows)}"
+        return f"{text_table(('policy', str(self.facts.get('policy', ''))), self._facts())}\n\n{self.batches_table()}"
 
-    def _repr_html_(self) -> str:
-        return html_table(("fact", "value"), list(self.facts.items())) + html_table(self.header, self.rows)
+    def batches_table(self, chosen: Sequence[int] | None = None) -> str:
+        """Return the batches, or some of them by their places, as plain text, with a key to the headings."""
+        rows = self.rows if chosen is None else [self.rows[place] for place in chosen]
+        headings, cells, align = readable(self.header, rows)
+        key = column_keys(self.header)
+        return text_table(headings, cells, align) + (f"\n{filled(key, PAGE)}" if key else "")
+
+    def batch_parts(self, chosen: Sequence[int] | None = None) -> list[Part]:
+        """Return the same as parts of a result: the table, and the key to its headings."""
+        rows = self.rows if chosen is None else [self.rows[place] for place in chosen]
+        headings, cells, align = readable(self.header, rows)
+        key = column_keys(self.header)
+        return [TablePart(headings, cells, align), *([key] if key else [])]
+
+    def _facts(self) -> list[tuple[str, str]]:
+        """Return what is fixed, each with its name; whole numbers have commas."""
+        return [
+            (name, f"{value:,}" if isinstance(value, int) else str(value))
+            for name, value in self.facts.items()
+            if name != "policy"
+        ]
+
+    def _parts(self) -> list[Part]:
+        return [TablePart(("policy", str(self.facts.get("policy", ""))), self._facts()), *self.batch_parts()]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return a record for each batch; what a batch does not have is None."""
+        rows = [[None if cell == "" else cell for cell in row] for row in self.rows]
+        return [dict(zip(self.header, row, strict=True)) for row in rows]
 
     def to_dict(self) -> DescriptionContent:
-        """Return the same as plain data; `header` and `rows` are its `batches`, a dictionary for each row."""
+        """Return the description as plain data; `header` and `rows` are its `batches`, a dictionary for each row."""
         return {
             "facts": dict(self.facts),
             "batches": [dict(zip(self.header, row, strict=True)) for row in self.rows],
@@ -205,11 +259,11 @@ class Configured(Protocol):
 
     @property
     def name(self) -> str:
-        """The name on the command line and in protocols."""
+        """The name of the policy on the command line and in protocols."""
 
     @property
     def decision_version(self) -> int:
-        """Raised only when golden decisions change."""
+        """The version of the policy's decisions; it rises only when golden decisions change."""
 
     def settings(self) -> Mapping[str, Plain]:
         """Return what the user chose, beyond arms, horizon and rho."""
@@ -240,7 +294,7 @@ class BatchedPolicy(Configured, Protocol[S]):
         """Return the pulls per (replicate, arm) for the next batch, or None when every replicate is done."""
 
     def decide(self, state: S, totals: FloatArray, coins: Coins) -> S:
-        """Return the state after the batch just planned brought these totals."""
+        """Return the state after a batch, in which the pulls just planned brought these totals."""
 
 
 @runtime_checkable
@@ -252,10 +306,10 @@ class Policy(BatchedPolicy[S], Protocol[S]):
         """The largest allowed probability that two executions differ."""
 
     def protocol(self, *, seed: int) -> WrittenProtocol:
-        """Return what a second lab needs to decide alike; `Replicable` has it for all that inherit."""
+        """Return what a second lab needs to decide alike; policies that inherit from `Replicable` have it already."""
 
     def guarantee(self) -> Guarantee:
-        """Return the proof's bound, evaluated."""
+        """Return the proof's bound on P(two executions differ), evaluated term by term."""
 
     def minimum_horizon(self) -> int | None:
         """Return the smallest horizon at which some arm could be dropped; None when there is none in range."""
@@ -266,18 +320,18 @@ class Policy(BatchedPolicy[S], Protocol[S]):
 
 @runtime_checkable
 class Leading(BatchedPolicy[S], Protocol[S]):
-    """A policy that can tell a lead from a coin: what an A/A test asks for."""
+    """A policy that can tell whether a lead or a coin decided, which an A/A test needs."""
 
     def by_lead(self, state: S, totals: FloatArray, coins: Coins) -> BoolArray:
-        """Return where `decide`, asked the same, drops or chooses an arm because another leads by enough; (R, 1)."""
+        """Return in which replicates `decide`, asked the same, drops or chooses an arm by a lead; (R, 1)."""
 
 
 @runtime_checkable
 class Acting(Configured, Protocol):
-    """A policy that was made for certain actions."""
+    """A policy that was made for certain actions, and can refuse others."""
 
     def check_actions(self, actions: Any, centre: float) -> None:
-        """Raise `InvalidArgument` for other ones, or for rewards that are linear around another centre."""
+        """Raise `InvalidArgument` for other actions, or for rewards that are linear around another centre."""
 
 
 @runtime_checkable
@@ -296,7 +350,7 @@ class RoundPolicy(Configured, Protocol):
         """Return the numbers handed to the kernel, on a problem of this size."""
 
     def kernel(self) -> Kernel:
-        """Return the compiled choice of an arm, from all arms' record, the round, the parameters and a coin key."""
+        """Return the compiled function that chooses an arm, from the arms' record, round, parameters and coin key."""
 
 
 @runtime_checkable
@@ -307,7 +361,7 @@ class Remembering(Protocol):
         """Return how many numbers the kernel keeps from round to round."""
 
 
-AnyPolicy = BatchedPolicy[Any] | RoundPolicy
+AnyPolicy = BatchedPolicy[Any] | RoundPolicy | PlainPolicy
 
 
 def own_horizon(policy: AnyPolicy) -> int | None:
@@ -321,7 +375,7 @@ def own_rho(policy: AnyPolicy) -> float | None:
 
 
 def own_guarantee(policy: AnyPolicy) -> Guarantee | None:
-    """Return what is proved of a policy; None for a baseline, of which nothing is."""
+    """Return what is proved of a policy; None for a baseline, for which nothing is proved."""
     return policy.guarantee() if isinstance(policy, Policy) else None
 
 

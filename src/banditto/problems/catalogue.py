@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any
 
 from banditto import policies
 from banditto.core.errors import InvalidArgument
@@ -16,6 +16,7 @@ from banditto.core.protocol import Protocol, WithProtocol
 from banditto.core.registry import Earlier, Entry
 from banditto.core.rewards import RewardKind, Rewards
 from banditto.policies import baselines
+from banditto.policies.plain_policy import PAGE, STATEMENT
 from banditto.policies.policy import AnyPolicy
 from banditto.problems import environments
 from banditto.problems.environment import Environment, LinearEnvironment
@@ -40,12 +41,12 @@ OPTIONS: dict[str, Callable[[Any, str], Any]] = {
 
 
 def load_class(entry: Entry | Earlier) -> Any:
-    """Import the class of a registry entry: that of the newest decision version, or of an earlier one."""
+    """Import and return the class of a registry entry, for its newest decision version or an earlier one."""
     return getattr(import_module(entry.module), entry.class_name)
 
 
 def class_of(name: str, decision_version: int) -> Any:
-    """Import the class that decides by one decision version of a policy or a baseline."""
+    """Import and return the class that decides as this decision version of a policy or a baseline does."""
     entry = lookup(name, policies.REGISTRY | baselines.REGISTRY, "protocol")
     newest = load_class(entry)
     if decision_version == newest.decision_version:
@@ -59,22 +60,23 @@ def class_of(name: str, decision_version: int) -> Any:
 
 
 def lookup(name: str, registry: Mapping[str, Entry], argument: str) -> Entry:
-    """A registry's entry, or an error that suggests the closest name."""
+    """Return a registry's entry, or refuse the name with a hint at the closest one."""
     if name in registry:
         return registry[name]
     close = difflib.get_close_matches(name.lower(), registry, n=1)
     hint = f"did you mean {close[0]!r}? " if close else ""
-    raise InvalidArgument(argument, name, hint + ", ".join(registry))
+    own = "" if close or argument != "policy" else f"; a class of your own takes PlainPolicy, in Python: see {PAGE}"
+    raise InvalidArgument(argument, name, hint + ", ".join(registry) + own)
 
 
 def takes_option(spec: str, option: str) -> bool:
-    """Whether the policy of a spec has an argument of this name."""
+    """Return whether the policy of a spec has an argument of this name."""
     entry = (policies.REGISTRY | baselines.REGISTRY).get(spec.partition(":")[0])
     return entry is not None and option in (*entry.options, *entry.optional)
 
 
 def rewards_of(policy: AnyPolicy, kind: RewardKind | None = None) -> Rewards:
-    """The rewards that a policy was built for; a baseline that does not say gets those of its sigma and centre."""
+    """Return the rewards that a policy was built for; for a baseline that does not say, by its sigma and centre."""
     own = getattr(policy, "rewards", None)
     if own is None and getattr(policy, "centre", 0.5) != 0.5:
         own = "gaussian"
@@ -82,7 +84,7 @@ def rewards_of(policy: AnyPolicy, kind: RewardKind | None = None) -> Rewards:
 
 
 def protocol_on(policy: AnyPolicy, *, seed: int, arms: int, horizon: int, rho: float) -> Protocol:
-    """Write the protocol of a policy on a problem; only what the policy lacks is taken from the problem."""
+    """Return the protocol of a policy on a problem; only what the policy lacks is taken from the problem."""
     known: dict[str, Any] = {"arms": arms, "horizon": horizon, "rho": rho}
     missing = {name: value for name, value in known.items() if getattr(policy, name, None) is None}
     kind: Any = type(policy) if hasattr(policy, "protocol") else WithProtocol  # a user's own class need not inherit
@@ -102,26 +104,23 @@ def policy_of(protocol: Protocol) -> AnyPolicy:
         >>> policy_of(policy.protocol(seed=1)) == policy
         True
     """
+    if not isinstance(protocol, Protocol):
+        raise InvalidArgument("protocol", protocol, "a protocol, such as `Protocol.load` reads")
+    if protocol.settings.get("plain") == STATEMENT:
+        allowed = "a policy of banditto: the code of this one is not in its protocol, so make it with PlainPolicy"
+        raise InvalidArgument("protocol", protocol.policy, allowed)
     policy: AnyPolicy = class_of(protocol.policy, protocol.decision_version).from_protocol(protocol)
     return policy
 
 
-def listing() -> Iterable[tuple[str, Literal["replicable", "baseline"], Entry]]:
-    """(name, kind, entry) of every policy."""
-    for name, entry in policies.REGISTRY.items():
-        yield name, "replicable", entry
-    for name, entry in baselines.REGISTRY.items():
-        yield name, "baseline", entry
-
-
 def build_environment(spec: str, means: Sequence[float] | None) -> Environment:
-    """Make an environment of `bernoulli`, `gaussian:SIGMA`, `beta:CONCENTRATION` or `discrete:FILE`."""
+    """Return the environment of a spec: `bernoulli`, `gaussian:SIGMA`, `beta:CONCENTRATION` or `discrete:FILE`."""
     name, colon, parameter = spec.partition(":")
     entry = lookup(name, environments.REGISTRY, "environment")
     if entry.linear:
         raise InvalidArgument("environment", spec, "a linear environment only with theta and actions")
     if entry.reads_log:
-        raise InvalidArgument("environment", spec, f"another, or none with a log, whose rewards are {name}")
+        raise InvalidArgument("environment", spec, f"another; {name} needs no name, only a log")
     kind = load_class(entry)
     if entry.reads_file:
         return _from_file(kind, spec, means)
@@ -135,6 +134,7 @@ def build_environment(spec: str, means: Sequence[float] | None) -> Environment:
 
 
 def _from_file(kind: Any, spec: str, means: Sequence[float] | None) -> Environment:
+    """Return the environment that the file of a spec describes; `means` must not be given as well."""
     name, _, file = spec.partition(":")
     if means is not None:
         raise InvalidArgument("means", list(means), f"none, because the file of {name} has its own")
@@ -145,7 +145,7 @@ def _from_file(kind: Any, spec: str, means: Sequence[float] | None) -> Environme
 
 
 def build_linear_environment(spec: str, theta: Sequence[float] | None, actions: Any) -> Environment:
-    """Make a linear environment of `bernoulli` or `gaussian:SIGMA`, with or without `linear-` before it."""
+    """Return the linear environment of `bernoulli` or `gaussian:SIGMA`, with or without `linear-` before it."""
     name, colon, parameter = spec.partition(":")
     full = name if name.startswith("linear-") else f"linear-{name}"
     linear = {key: entry for key, entry in environments.REGISTRY.items() if entry.linear}
@@ -161,7 +161,7 @@ def build_linear_environment(spec: str, theta: Sequence[float] | None, actions: 
 
 
 def blank_environment(spec: str, arms: int | None, actions: Any = None) -> Environment:
-    """Make `bernoulli` or `gaussian:SIGMA` rewards with nothing to tell apart: a kind of problem, no instance."""
+    """Return an environment of this kind whose arms are all alike: it stands for a kind of problem."""
     name = spec.partition(":")[0]
     if name not in ("bernoulli", "gaussian"):
         raise InvalidArgument("environment", spec, "bernoulli or gaussian:SIGMA")
@@ -181,9 +181,9 @@ def _check_constants(spec: str, entry: Entry) -> None:
 
 
 def _features(name: str, entry: Entry, environment: Environment) -> dict[str, Any]:
-    """The actions for a policy that uses them; nothing for one that goes by arms alone."""
+    """Return the actions as an argument, for a policy that uses them; nothing for one that goes by arms alone."""
     if not isinstance(environment, LinearEnvironment):
-        raise InvalidArgument("policy", name, "another, or a linear problem, with actions or an action set")
+        raise InvalidArgument("policy", name, "another policy, or a linear problem with actions or an action set")
     if not environment.means and not entry.any_set:
         able = ", ".join(key for key, other in policies.REGISTRY.items() if other.any_set)
         raise InvalidArgument("policy", name, f"one for infinite action sets: {able}")
@@ -191,6 +191,7 @@ def _features(name: str, entry: Entry, environment: Environment) -> dict[str, An
 
 
 def _baseline(entry: Entry, environment: Environment, arms: int, horizon: int) -> AnyPolicy:
+    """Return a baseline made for the rewards, and for the actions if it uses them."""
     kind = load_class(entry)
     made: AnyPolicy = (
         kind.made_for_linear(environment.actions, environment.rewards, horizon)
@@ -203,7 +204,7 @@ def _baseline(entry: Entry, environment: Environment, arms: int, horizon: int) -
 def build_policy(
     spec: str, *, arms: int, horizon: int, rho: float, environment: Environment, **options: float | None
 ) -> AnyPolicy:
-    """A policy from `name` or `name:constants`, made for the environment's kind of rewards.
+    """Return the policy of a spec, `name` or `name:constants`, made for the environment's kind of rewards.
 
     `options` are those of `OPTIONS`, None where nothing was given; one that the policy does not take is refused.
     """

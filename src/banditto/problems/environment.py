@@ -31,6 +31,8 @@ _Best = Annotated[float, Keywords(description="the largest mean of any action")]
 
 
 class _Parameters(TypedDict):
+    """The keys that the content of every environment may have."""
+
     name: str
     sigma: NotRequired[AboveZero]
     concentration: NotRequired[AboveZero]
@@ -38,7 +40,7 @@ class _Parameters(TypedDict):
 
 
 class ArmsContent(_Parameters):
-    """An environment of which the arms' means are known."""
+    """An environment whose arms have known means, as plain data."""
 
     means: _Means
     theta: NotRequired[_Theta]
@@ -47,7 +49,7 @@ class ArmsContent(_Parameters):
 
 
 class ActionsContent(_Parameters):
-    """A linear environment, with or without means: there are none where the actions are infinitely many."""
+    """A linear environment as plain data; it has no means if there are infinitely many actions."""
 
     theta: _Theta
     actions: _Actions
@@ -56,13 +58,13 @@ class ActionsContent(_Parameters):
 
 
 class LoggedArmsContent(ArmsContent):
-    """Arms whose rewards may have been logged."""
+    """An environment of arms as plain data, perhaps with the log that its rewards come from."""
 
     log: NotRequired[LogContent]
 
 
 class LoggedActionsContent(ActionsContent):
-    """Actions whose rewards may have been logged."""
+    """A linear environment as plain data, perhaps with the log that its rewards come from."""
 
     log: NotRequired[LogContent]
 
@@ -73,11 +75,11 @@ LoggedContent = Annotated[dict[str, Any], OpenObject(LoggedArmsContent, LoggedAc
 
 
 class Environment(Protocol):
-    """Arms with independent rewards."""
+    """Arms with independent rewards, which can be drawn."""
 
     @property
     def name(self) -> str:
-        """The name on the command line."""
+        """The name of the environment on the command line."""
 
     @property
     def means(self) -> tuple[float, ...]:
@@ -99,7 +101,7 @@ class Environment(Protocol):
         """Return the summed rewards of `pulls` pulls per (replicate, arm), drawn exactly; zero where there are none."""
 
     def round_kernel(self) -> RewardKernel:
-        """Return the compiled draw of a single reward."""
+        """Return the compiled function that draws a single reward."""
 
     def round_parameters(self) -> FloatArray:
         """Return the numbers handed to the kernel, a row per arm; shape (K, P)."""
@@ -114,11 +116,11 @@ class LinearEnvironment(Environment, Protocol):
 
     @property
     def actions(self) -> Any:
-        """`FiniteActions` or an action set."""
+        """The actions: `FiniteActions` or an action set."""
 
     @property
     def centre(self) -> float:
-        """What is left of a mean without `<theta, a>`."""
+        """The mean of an action whose `<theta, a>` is 0."""
 
     @property
     def best(self) -> float:

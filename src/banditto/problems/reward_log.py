@@ -10,7 +10,7 @@ import csv
 import hashlib
 import io
 import math
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -23,8 +23,11 @@ from typing_extensions import TypedDict
 from banditto.core.errors import InvalidArgument, MissingExtra, shown
 from banditto.core.exact import EXACT_INTEGERS, Real, is_rounded, real
 from banditto.core.horizons import FEWEST_ARMS, MOST_ARMS
-from banditto.core.input_files import GIB, NoText, Unreadable, opened, text_lines
+from banditto.core.input_files import GIB, NoText, Unreadable, checked_path, opened, text_lines
 from banditto.core.json_types import Digest, Interval, Keywords, Positive
+from banditto.core.results import Part, Result, TablePart
+from banditto.core.tabular import Frame, items_in, pairs_in
+from banditto.core.text import short
 
 PARQUET = ".parquet"
 LARGEST_FILE = 4 * GIB
@@ -34,7 +37,7 @@ Row = tuple[Any, Any]
 
 
 def rows_of(path: Path, arm_column: str, reward_column: str) -> Generator[Row, None, None]:
-    """The two columns of a file, row by row: Parquet by its suffix, anything else is CSV with a header."""
+    """Return an iterator over the rows of a file's two columns: Parquet by its suffix, else CSV with a header."""
     if arm_column == reward_column:
         raise InvalidArgument("reward_column", reward_column, "another column than that of the arms")
     if path.suffix == PARQUET:
@@ -43,6 +46,7 @@ def rows_of(path: Path, arm_column: str, reward_column: str) -> Generator[Row, N
 
 
 def _csv_rows(path: Path, arm_column: str, reward_column: str) -> Generator[Row, None, None]:
+    """Yield the two columns of a CSV file, row by row."""
     try:
         # spreadsheets begin their files with a mark of the encoding, which is no part of the first column's name
         with closing(text_lines(path, LARGEST_FILE)) as text:
@@ -62,6 +66,7 @@ def _csv_rows(path: Path, arm_column: str, reward_column: str) -> Generator[Row,
 
 
 def _parquet_rows(path: Path, arm_column: str, reward_column: str) -> Generator[Row, None, None]:
+    """Yield the two columns of a Parquet file, row by row."""
     try:
         parquet: Any = import_module("pyarrow.parquet")
         arrow: Any = import_module("pyarrow")
@@ -83,7 +88,7 @@ def _parquet_rows(path: Path, arm_column: str, reward_column: str) -> Generator[
 
 
 def _place(header: Sequence[str], name: str, argument: str, path: Path) -> int:
-    """Where a column is; a name that occurs twice says nothing."""
+    """Return the number of a column; refuse a name that does not occur, or occurs twice."""
     if header.count(name) != 1:
         found = ", ".join(header[:20]) + (", ..." if len(header) > 20 else "") if header else "it has none"
         given = f"{name} twice" if name in header else name
@@ -96,7 +101,7 @@ _TRUTH = {"true": 1.0, "false": 0.0}
 
 
 class LogContent(TypedDict):
-    """Which log rewards came from: names, rows of each arm, the declared range, sha256 of the content."""
+    """Which log rewards came from, as plain data: names, rows of each arm, declared range, sha256 of the content."""
 
     arms: Annotated[list[str], Keywords(minItems=2)]
     rows: Annotated[list[Positive], Keywords(minItems=2)]
@@ -104,8 +109,8 @@ class LogContent(TypedDict):
     digest: Digest
 
 
-@dataclass(frozen=True, kw_only=True)
-class RewardLog:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class RewardLog(Result):
     """The rewards of each arm, as they were logged; made by `read` from a file or by `of` from rows in memory.
 
     Args:
@@ -125,51 +130,65 @@ class RewardLog:
     low: float = 0.0
     high: float = 1.0
 
+    _picture = "log_pictures:log_figure"
+    _named = ("arms", "rows", "low", "high")
+
     def __post_init__(self) -> None:
         low, high = real(self.low, "low"), real(self.high, "high")
         if not low < high or math.isinf(high - low):
             raise InvalidArgument("high", self.high, f"a number above low, which is {low:g}, and not out of reach")
-        names = tuple(_name(arm, f"arm {number}") for number, arm in enumerate(self.arms, start=1))
+        given = items_in(self.arms, "arms", "a list of names")
+        names = tuple(_name(arm, f"arm {number}") for number, arm in enumerate(given, start=1))
+        lists = "a list of numbers for each arm"
+        logged = [items_in(rewards, "rewards", lists) for rewards in items_in(self.rewards, "rewards", lists)]
         if not FEWEST_ARMS <= len(names) <= MOST_ARMS:
-            given = f"{len(names)} of them" if len(names) != 1 else f"only {names[0]}"
-            raise InvalidArgument("arms", given, f"{FEWEST_ARMS} to {MOST_ARMS} arms in a log")
-        if len(set(names)) < len(names) or len(names) != len(self.rewards):
-            raise InvalidArgument("arms", list(names), f"{len(self.rewards)} different names, one for each arm")
-        for name, rewards in zip(names, self.rewards, strict=True):
+            few = f"{len(names)} of them" if len(names) != 1 else f"only {names[0]}"
+            raise InvalidArgument("arms", few, f"{FEWEST_ARMS} to {MOST_ARMS} arms in a log")
+        if len(set(names)) < len(names) or len(names) != len(logged):
+            raise InvalidArgument("arms", list(names), f"{len(logged)} different names, one for each arm")
+        for name, rewards in zip(names, logged, strict=True):
             if not rewards:
                 raise InvalidArgument("arms", f"{name} without a row", "arms with one row or more")
             for number, reward in enumerate(rewards, start=1):
                 _reward(reward, low, high, f"row {number} of {name}")
         # a negative zero is a zero: equal logs have equal digests
-        plain = tuple(tuple(float(reward) + 0.0 for reward in rewards) for rewards in self.rewards)
+        plain = tuple(tuple(float(reward) + 0.0 for reward in rewards) for rewards in logged)
         for key, value in (("arms", names), ("rewards", plain), ("low", low + 0.0), ("high", high + 0.0)):
             object.__setattr__(self, key, value)
 
     @classmethod
     def of(
         cls,
-        rows: Iterable[tuple[Any, Any]],
+        rows: Iterable[Any] | Mapping[Any, Any] | Frame,
         *,
         low: Real = 0.0,
         high: Real = 1.0,
         arms: Sequence[str] | None = None,
         source: str = "the log",
+        arm_column: str = "arm",
+        reward_column: str = "reward",
     ) -> RewardLog:
-        """Return the log of pairs (arm, reward). Errors name the row, counted from 1, of `source`.
+        """Return the log of rows in memory. Errors name the row, counted from 1, of `source`.
 
         Args:
-            rows: Pairs (arm, reward). A reward is a number from `low` to `high`, true or false.
+            rows: Pairs (arm, reward); or a pandas or polars frame, or dictionaries, with a column for each of the two;
+                or a dictionary with the rewards of each arm. A reward is a number from `low` to `high`, true or false.
             low: The smallest reward that there could have been. Default 0.
             high: The largest one. Default 1.
             arms: The arms in the order of their numbers; all must appear. By default in the order of their
                 first rows, or by number where they are called 0, 1, 2 and so on.
             source: What errors call the rows.
+            arm_column: The name of a frame's column of arms. Other columns are left alone.
+            reward_column: The name of its column of rewards.
         """
         bottom, top = real(low, "low"), real(high, "high")
-        if isinstance(arms, str):
-            raise InvalidArgument("arms", arms, "a list of names")
+        arms = None if arms is None else items_in(arms, "arms", "a list of names")
         found: dict[str, list[float]] = {str(name): [] for name in arms or ()}
-        for number, (arm, reward) in enumerate(rows, start=1):
+        columns = (arm_column, reward_column)
+        if isinstance(rows, Mapping) and set(columns) <= set(rows):  # columns, as `DataFrame.to_dict("list")` has them
+            rows = list(zip(rows[arm_column], rows[reward_column], strict=True))
+        pairs = _by_arm(rows) if isinstance(rows, Mapping) else pairs_in(rows, columns, "log")
+        for number, (arm, reward) in enumerate(pairs, start=1):
             where = f"row {number} of {source}"
             name = _name(arm, where)
             if name not in found:
@@ -212,7 +231,7 @@ class RewardLog:
             arms: The arms in the order of their numbers; all must appear. By default in the order of their
                 first rows, or by number where they are called 0, 1, 2 and so on.
         """
-        file = Path(path)
+        file = checked_path(path, "log")
         with closing(rows_of(file, arm_column, reward_column)) as rows:  # a bad row ends the reading in the middle
             return cls.of(rows, low=low, high=high, arms=arms, source=file.name)
 
@@ -223,7 +242,7 @@ class RewardLog:
 
     @property
     def rescaled(self) -> bool:
-        """Whether the declared range is another than [0, 1]."""
+        """Whether the declared range is not [0, 1]."""
         return (self.low, self.high) != (0.0, 1.0)
 
     def scaled(self) -> tuple[tuple[float, ...], ...]:
@@ -233,7 +252,7 @@ class RewardLog:
 
     @property
     def digest(self) -> str:
-        """sha256 of names, range and rewards in their order: the same for a CSV and a Parquet file of the same rows."""
+        """The sha256 of names, range and rewards in order: the same for a CSV and a Parquet file of the same rows."""
         hasher = hashlib.sha256(f"banditto/log/1|{self.low.hex()}|{self.high.hex()}|".encode())
         for name, rewards in zip(self.arms, self.rewards, strict=True):
             hasher.update(f"{len(name.encode())}|{name}|{len(rewards)}|".encode())
@@ -252,7 +271,7 @@ class RewardLog:
         )
 
     def to_csv(self) -> str:
-        """Return columns arm and reward, arm by arm: what `read` makes the same log of."""
+        """Return the log as CSV with columns arm and reward, arm by arm; `read` gives the same log back."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(("arm", "reward"))
@@ -260,10 +279,25 @@ class RewardLog:
             writer.writerows((name, repr(reward)) for reward in rewards)
         return out.getvalue()
 
-    def to_dict(self) -> LogContent:
-        """Return what a reader needs to know which log it was.
+    def _parts(self) -> list[Part]:
+        rows = [
+            (name, f"{len(rewards):,}", short(math.fsum(rewards) / len(rewards)))
+            for name, rewards in zip(self.arms, self.rewards, strict=True)
+        ]
+        return [TablePart(("arm", "rows", "mean"), rows, "lrr"), f"rewards from {self.low:g} to {self.high:g}"]
 
-        `low` and `high` are its `range`; `rewards` are there by how many rows each arm has and by the digest.
+    def records(self) -> list[dict[str, Any]]:
+        """Return a record for each row, arm by arm: what `of` makes the same log of."""
+        return [
+            {"arm": name, "reward": reward}
+            for name, rewards in zip(self.arms, self.rewards, strict=True)
+            for reward in rewards
+        ]
+
+    def to_dict(self) -> LogContent:
+        """Return what tells which log it was, as plain data.
+
+        `low` and `high` are its `range`; `rewards` are represented by the number of rows of each arm and by the digest.
         """
         return {
             "arms": list(self.arms),
@@ -271,6 +305,12 @@ class RewardLog:
             "range": [self.low, self.high],
             "digest": self.digest,
         }
+
+
+def _by_arm(rows: Mapping[Any, Any]) -> Iterator[Row]:
+    """Yield an arm and its reward, for all rewards of each arm in turn."""
+    for arm, rewards in rows.items():
+        yield from ((arm, reward) for reward in items_in(rewards, "log", f"a list of rewards for {shown(arm)}"))
 
 
 def _name(arm: Any, where: str) -> str:
@@ -282,7 +322,7 @@ def _name(arm: Any, where: str) -> str:
 
 
 def _reward(reward: Any, low: float, high: float, where: str) -> float:
-    """A reward as a number in the declared range."""
+    """Return a reward as a float, or refuse it: it must be a number in the declared range."""
     value = math.nan
     if isinstance(reward, bool):
         value = float(reward)
@@ -295,7 +335,7 @@ def _reward(reward: Any, low: float, high: float, where: str) -> float:
             value = math.nan
     rounded = abs(value) >= EXACT_INTEGERS and is_rounded(reward, value)
     if rounded or not low <= value <= high:  # nor is anything that is no number
-        given = "nothing" if reward is None or reward == "" else shown(reward)
+        given = "nothing" if reward is None or (isinstance(reward, str) and not reward) else shown(reward)
         allowed = f"numbers from {low:g} to {high:g}, the declared range"
         raise InvalidArgument("rewards", f"{given} in {where}", allowed)
     return value

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import open_unit, parsed_integer, real
 from banditto.core.protocol import Protocol
+from banditto.policies.plain_policy import PlainPolicy
 from banditto.policies.policy import Acting, AnyPolicy, RoundPolicy
 from banditto.problems.catalogue import (
     OPTIONS,
@@ -42,7 +43,7 @@ Numbers = str | Sequence[float]
 
 
 def numbers(text: str, argument: str) -> tuple[float, ...]:
-    """Read `0.9,0.8,0.7`; the answer is a number for each part."""
+    """Return the numbers of text such as `0.9,0.8,0.7`."""
     allowed = "numbers separated by commas, such as 0.9,0.8,0.7"
     parts = [part.strip() for part in text.split(",")]
     if not all(parts):
@@ -68,7 +69,7 @@ _READERS: dict[str, Callable[[str, str], Any]] = {
 
 
 def typed(name: str, value: Any) -> Any:
-    """Turn what somebody typed for `name` into a value, of any size; what is no text comes back as it is."""
+    """Return what somebody typed for `name` as a value, of any size; what is not text comes back as it is."""
     return _READERS[name](value, name) if isinstance(value, str) and name in _READERS else value
 
 
@@ -77,7 +78,7 @@ def typed(name: str, value: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class ProblemSpec:
-    """Where rewards come from, as somebody named it; None where nothing was said. Nothing is read before it is needed.
+    """Where rewards come from, as the user named it; None where nothing was said. Files are read when needed.
 
     Examples:
         >>> ProblemSpec(means="0.9,0.8").instance() == ProblemSpec(means=[0.9, 0.8]).instance()
@@ -99,13 +100,13 @@ class ProblemSpec:
     log_digest: str | None = None
 
     def instance(self, own: AnyPolicy | None = None) -> Environment:
-        """Make the environment. The actions of a protocol's `own` policy need not be named again."""
+        """Return the environment. The actions of a protocol's `own` policy need not be named again."""
         if self._given(LOGGED):
             return self._resampled()
         kind = self.environment or "bernoulli"
         fixed: Any = getattr(own, "actions", None)
         if fixed is not None and self.theta is None:
-            raise InvalidArgument("theta", "nothing", "the parameter, which no protocol holds")
+            raise InvalidArgument("theta", "nothing", "the parameter, because no protocol holds it")
         if not self._given(LINEAR):
             return build_environment(kind, typed("means", self.means))
         if self.means is not None and self.theta is None:
@@ -118,11 +119,11 @@ class ProblemSpec:
         return build_linear_environment(kind, typed("theta", self.theta), fixed)
 
     def blank(self, own: AnyPolicy | None = None) -> Environment:
-        """Make rewards of this kind with nothing to tell apart; what a protocol's `own` policy says may be repeated."""
+        """Return rewards of this kind with all arms alike; what a protocol's `own` policy says may be repeated."""
         arms = typed("arms", self.arms)
         if own is None:
             return blank_environment(self.environment or "bernoulli", arms, self._blank_actions(arms))
-        if isinstance(own, RoundPolicy):
+        if isinstance(own, RoundPolicy | PlainPolicy):
             raise InvalidArgument("policy", own.name, "a policy that works in batches")
         actions = getattr(own, "actions", None)
         self._check_repeated(own.arms, arms, actions)
@@ -137,7 +138,7 @@ class ProblemSpec:
         return given
 
     def read_actions(self) -> FiniteActions | ConvexSet:
-        """Read the actions of exactly one of a CSV file, a set's name and a JSON file."""
+        """Return the actions, from exactly one of a CSV file, a set's name and a JSON file."""
         file, named, dimension = self.actions, self.action_set, typed("dimension", self.dimension)
         if (file is None) == (named is None):
             given = "nothing" if file is None else f"{file} and --action-set {named}"
@@ -166,7 +167,7 @@ class ProblemSpec:
         return named_set(named, dimension)
 
     def read_log(self) -> RewardLog:
-        """Read the log of rewards, from a CSV or a Parquet file."""
+        """Return the log of rewards, from a CSV or a Parquet file."""
         low, high = typed("reward_range", self.reward_range) or (0.0, 1.0)
         if self.log is None:
             self._refuse(("arm_column", "reward_column", "reward_range"), "none without a log")
@@ -178,15 +179,15 @@ class ProblemSpec:
         columns: dict[str, Any] = {name: getattr(self, name) for name in self._given(("arm_column", "reward_column"))}
         log = RewardLog.read(self.log, low=low, high=high, **columns)
         if self.log_digest not in (None, log.digest):
-            raise InvalidArgument("log_digest", self.log_digest, f"{log.digest}, which the log has")
+            raise InvalidArgument("log_digest", self.log_digest, f"{log.digest}, the log's own")
         return log
 
     def _given(self, names: Sequence[str]) -> list[str]:
-        """List those of the names that have a value."""
+        """Return those of the names that have a value."""
         return [name for name in names if getattr(self, name) is not None]
 
     def _told(self, name: str) -> Any:
-        """Say what was given, for a message."""
+        """Return what was given for a name, as a message shows it."""
         value = getattr(self, name)
         if value is True:
             return "it"
@@ -198,7 +199,7 @@ class ProblemSpec:
             raise InvalidArgument(name, self._told(name), allowed)
 
     def _resampled(self) -> Environment:
-        """Read a log, which brings everything that other environments are told."""
+        """Return the environment that draws from a log; it brings what other environments must be told."""
         from banditto.problems.environments.resampled import Resampled
 
         if self.log is not None:
@@ -206,7 +207,7 @@ class ProblemSpec:
         return Resampled(self.read_log())
 
     def _blank_actions(self, arms: int | None) -> Any:
-        """Read or spread the actions of a linear problem; None where there are just arms."""
+        """Return the actions of a linear problem, read or spread evenly; None where there are just arms."""
         if self._given(("actions", "action_set")):
             found: Any = self.read_actions()
             if arms is not None and self.action_set is not None:
@@ -224,7 +225,7 @@ class ProblemSpec:
         return named_set("ball", features) if arms is None else spread_actions(arms, features)
 
     def _check_repeated(self, own_arms: int, arms: int | None, actions: Any) -> None:
-        """Refuse what a protocol says otherwise."""
+        """Refuse arms, dimension or actions that contradict the protocol."""
         if arms is not None and arms != own_arms:
             none = "none: the protocol has a set of actions"
             raise InvalidArgument("arms", arms, f"{own_arms}, the protocol's own, or none" if own_arms else none)
@@ -253,7 +254,7 @@ class Chosen(NamedTuple):
 
 
 def is_protocol(policy: str) -> bool:
-    """Say whether a policy is named by a protocol file."""
+    """Return whether a policy is named by a protocol file."""
     return policy.endswith((".toml", ".json"))
 
 
@@ -266,7 +267,7 @@ def chosen(
     seed: str | int | None,
     **options: str | float | None,
 ) -> Chosen:
-    """Choose what to play, by a policy's name and values, or by a protocol file, whose values may only be repeated.
+    """Return what to play, by a policy's name and values, or by a protocol file, whose values may only be repeated.
 
     `place` makes the environment; it is handed the policy of a protocol. `options` are those of `OPTIONS`.
     """
@@ -285,7 +286,7 @@ def chosen(
 
 
 def chosen_blank(policy: str, spec: ProblemSpec, **values: Any) -> Chosen:
-    """Choose a policy and a kind of problem without an instance; features are only for policies that use them."""
+    """Return a policy and a kind of problem without an instance; features are only for policies that use them."""
     found = chosen(policy, spec.blank, **values)
     if isinstance(found.environment, LinearEnvironment) and not isinstance(found.policy, Acting):
         name = next(name for name in _NAMED if getattr(spec, name) is not None)
@@ -295,6 +296,7 @@ def chosen_blank(policy: str, spec: ProblemSpec, **values: Any) -> Chosen:
 
 
 def _by_protocol(protocol: Protocol, place: Callable[[AnyPolicy | None], Environment], given: dict[str, Any]) -> Chosen:
+    """Return what to play by a protocol; refuse values that contradict it."""
     own: dict[str, Any] = {"seed": protocol.seed, "horizon": protocol.horizon, "rho": float(protocol.rho)}
     for name, read in OPTIONS.items():
         if protocol.settings.get(name) not in (None, ""):  # a policy that can do without writes nothing

@@ -21,7 +21,8 @@ from banditto.live.tickets import Ticket
 from banditto.live.verify import Verification, clock_sentence
 from banditto.live.winners import found_by
 from banditto.measure.analysis.analysis import Analysis
-from banditto.policies.policy import PlacedPolicy
+from banditto.policies.plain_words import LETTERS, TERMS, column_keys, readable
+from banditto.policies.policy import GUARANTEE_HEADER, PlacedPolicy
 from banditto.report import page
 from banditto.report.taught import TAUGHT, taught
 
@@ -44,7 +45,7 @@ _LEVELS = {
 
 
 def audit_page(log: VerifiedLog) -> str:
-    """Write the report, from the log as far as it verifies."""
+    """Return the audit report of a log as HTML, from its events that verify."""
     found, fold = log.verification, log.fold
     title = f"Audit report: {found.name}"
     parts = [page.heading(1, title), _verdict(found)]
@@ -78,6 +79,7 @@ def _verdict(found: Verification) -> str:
 
 
 def _summary(found: Verification, fold: FoldedLog) -> list[str]:
+    """Return the HTML parts on the registration: digest, head, times and software."""
     versions = "; ".join(", ".join(f"{key} {value}" for key, value in line.items()) for line in fold.versions)
     rows = [
         ("digest of the registration", found.digest),
@@ -90,6 +92,7 @@ def _summary(found: Verification, fold: FoldedLog) -> list[str]:
 
 
 def _design(registration: Registration, found: Verification) -> list[str]:
+    """Return the HTML parts on the design: arms, horizon, decision rules, and what is proved."""
     protocol = registration.protocol
     policy = registration.policy()
     guarantee = policy.guarantee()
@@ -103,20 +106,25 @@ def _design(registration: Registration, found: Verification) -> list[str]:
         ("rho", f"{protocol.rho}: two runs of this protocol {differ} with at most this probability"),
         ("seed of the coins", str(protocol.seed)),
     ]
-    terms = [(term.name, short(term.value), term.statement) for term in guarantee.terms]
+    terms = [
+        (term.name, short(term.value), TERMS.get(term.name, term.statement), term.statement) for term in guarantee.terms
+    ]
     description = policy.describe()
+    headings, cells, _ = readable(description.header, description.rows)
     facts = description.facts
     broken = contradictions(registration, [(decision.counts, decision.totals) for decision in found.decisions])
     return [
         page.heading(2, "Trial design and planned adaptations (items 3a and 3b)"),
         page.table(("what", "value"), rows, "text"),
         page.heading(2, "Sample size and decision rules (items 7a and 7b)"),
-        page.table(description.header, [[str(cell) for cell in line] for line in description.rows]),
+        page.table(headings, cells),
+        page.paragraph(column_keys(description.header), "soft"),
         *(page.paragraph(f"{key}: {facts[key]}", "soft") for key in _RULES if key in facts),
         page.heading(2, "Statistical methods (item 12)"),
         page.paragraph(f"Proved: two runs {differ} with probability at most {guarantee.total:.4g}. {guarantee.note}"),
         *(page.paragraph(f"The promise is broken. {line[0].upper()}{line[1:]}.", "note") for line in broken),
-        page.table(("term", "value", "statement"), terms, "text"),
+        page.table((*GUARANTEE_HEADER, "formula"), terms, "text"),
+        page.paragraph(LETTERS, "soft"),
     ]
 
 
@@ -131,6 +139,7 @@ def _randomisation(registration: Registration) -> list[str]:
 
 
 def _adaptations(found: Verification, registration: Registration) -> list[str]:
+    """Return the HTML parts on each decision: means, cuts and coins, and what followed."""
     parts = [page.heading(2, "Interim decisions that were taken (items 14b and 14c)")]
     if not found.decisions:
         return [*parts, page.paragraph("No batch is complete yet.")]
@@ -167,7 +176,7 @@ def _adaptations(found: Verification, registration: Registration) -> list[str]:
 
 
 def _lead(found: Verification, registration: Registration) -> list[str]:
-    """Say by how much the best mean led, and had to, where the policy tells; who won stands at the top."""
+    """Return a paragraph on the best mean's lead and the lead that it needed; empty if the policy does not tell."""
     if found.decisions[-1].winner is None:
         return []
     how = found_by(registration, [(decision.counts, decision.totals) for decision in found.decisions])
@@ -180,7 +189,7 @@ def _lead(found: Verification, registration: Registration) -> list[str]:
 
 
 def _moment(time: str) -> str:
-    """Write a time of the log for people."""
+    """Return a time of the log in a form for people."""
     return f"{time[:10]} {time[11:19]} UTC"
 
 
@@ -191,6 +200,7 @@ def _next(decision: Decision, arm: int) -> str:
 
 
 def _flow(fold: FoldedLog) -> list[str]:
+    """Return the HTML parts that count each arm's tickets, rewards and losses."""
     names = fold.registration.arm_names
     counts = np.zeros((len(STATES), len(names)), dtype=np.int64)
     for batch in fold.book.batches:
@@ -212,6 +222,7 @@ def _flow(fold: FoldedLog) -> list[str]:
 
 
 def _outcomes(analysis: Analysis | None, found: Verification) -> list[str]:
+    """Return the HTML parts on estimates: where they stand, or why there are none."""
     parts = [page.heading(2, "Outcomes and estimation (item 17)")]
     if analysis is None:
         said = "Nothing can be estimated from the batches so far." if found.decisions else "No batch is complete yet."
@@ -224,6 +235,7 @@ def _outcomes(analysis: Analysis | None, found: Verification) -> list[str]:
 
 
 def _changes(fold: FoldedLog) -> list[str]:
+    """Return the HTML parts that list corrections, exclusions and stopping."""
     parts = [page.heading(2, "Corrections, exclusions and stopping (items 3c and 14b)")]
     rows = [(_moment(event.time), *change) for event in fold.changes for change in _change(event, fold)]
     if not rows:
@@ -236,7 +248,7 @@ def _changes(fold: FoldedLog) -> list[str]:
 
 
 def _change(event: Event, fold: FoldedLog) -> list[tuple[str, str, str]]:
-    """List what an event changed, how, and why."""
+    """Return a row for each thing that an event changed: what, how, and why."""
     content, name = event.content, fold.ids.write
     if event.kind == "correct":
         ticket = name(Ticket(*content["ticket"]))

@@ -12,11 +12,13 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from banditto.core.text import short
+from banditto.core.text import amount, hundredths, short, without_empty
 from banditto.measure.certify import DEFAULT_PAIRS
 from banditto.measure.compare import CompareProgress
-from banditto.measure.comparison import HEADER, Comparison, cells, explained, least_explained, power_of_ten
+from banditto.measure.comparison import Comparison, explained, least_explained, setting, shown
 from banditto.measure.study_file import StudyFile
+from banditto.policies.plain_words import LETTERS, TERMS
+from banditto.policies.policy import GUARANTEE_HEADER
 from banditto.problems.environment import LinearEnvironment
 from banditto.problems.environments.resampled import Resampled
 from banditto.report import page
@@ -30,14 +32,23 @@ Draw = Callable[[Look], Figure | None]
 DRAWING = "drawing the report"
 
 
-def raw_files(comparison: Comparison, study: StudyFile, content: Mapping[str, Any]) -> Files:
-    """Make the results and the study that rebuilds them, which are there before anything is drawn."""
-    study = _complete(comparison, study)
+def raw_files(comparison: Comparison, study: StudyFile | None, content: Mapping[str, Any]) -> Files:
+    """Make the results and the study that rebuilds them, which are there before anything is drawn.
+
+    There is no study of policies, or of an environment, that a study file cannot name.
+    """
     files: Files = {"results.json": json.dumps(content, indent=2, allow_nan=False) + "\n"}
     files["results.csv"] = _csv(comparison.records())
     files["curves.csv"] = _csv(_curve_records(comparison))
     files["divergence.csv"] = _csv(_divergence_records(comparison))
-    files["study.toml"] = study.to_toml()
+    if study is not None:
+        files |= _study_files(comparison, _complete(comparison, study))
+    return files
+
+
+def _study_files(comparison: Comparison, study: StudyFile) -> Files:
+    """Make the study and the files that it names."""
+    files: Files = {"study.toml": study.to_toml()}
     arms = comparison.environment.to_dict().get("arms")
     if isinstance(comparison.environment, Resampled):
         files["log.csv"] = comparison.environment.log.to_csv()
@@ -53,11 +64,12 @@ def raw_files(comparison: Comparison, study: StudyFile, content: Mapping[str, An
 
 
 def drawn_files(
-    comparison: Comparison, study: StudyFile, content: Mapping[str, Any], progress: CompareProgress | None = None
+    comparison: Comparison, study: StudyFile | None, content: Mapping[str, Any], progress: CompareProgress | None = None
 ) -> Files:
-    """Draw report.html and its figures; `content` is what `--json` prints."""
+    """Return report.html and its figures, by name; `content` is what `--json` prints."""
     pictures, files = _pictures(comparison, progress)
-    files["report.html"] = _report(comparison, _complete(comparison, study), content, pictures)
+    whole = None if study is None else _complete(comparison, study)
+    files["report.html"] = _report(comparison, whole, content, pictures)
     return files
 
 
@@ -88,13 +100,15 @@ def _complete(comparison: Comparison, study: StudyFile) -> StudyFile:
 
 
 def _pictures(comparison: Comparison, progress: CompareProgress | None) -> tuple[list[Picture], Files]:
+    """Draw all figures in every look; return them for the page, and as files by name."""
     views = [(row.label, row.view) for row in comparison.entrants if row.view is not None]
+    shares = [row.certificate.agreement for row in comparison.entrants if row.view is not None]
     world = comparison.environment
     means, names = world.means, world.log.arms if isinstance(world, Resampled) else ()
     drawings: list[tuple[str, Draw]] = [
         ("agreement", lambda look: agreement_figure(comparison, look)),
         ("regret", lambda look: regret_figure(comparison, look)),
-        ("ribbons", lambda look: ribbon_figure(views, means, look, names)),
+        ("ribbons", lambda look: ribbon_figure(views, means, look, names, shares)),
         ("divergence", lambda look: divergence_figure(comparison, look)),
         ("guarantee", lambda look: guarantee_figure(comparison, look)),
     ]
@@ -121,14 +135,14 @@ def _pictures(comparison: Comparison, progress: CompareProgress | None) -> tuple
 
 
 def _words(name: str, comparison: Comparison) -> tuple[str, str, str]:
-    """Return heading, text for those who cannot see the figure, and caption."""
+    """Return a figure's heading, its description for readers who cannot see it, and its caption."""
     rows = comparison.entrants
     level = f"{100 * rows[0].certificate.confidence:g}%"
     winners = ", ".join(row.label for row in rows if row.certificate.level == "winner")
     but = f" Pairs of {winners} are compared by the winner that they name." if winners else ""
     match name:
         case "agreement":
-            spoken = ", ".join(f"{row.label} {row.certificate.agreement:.1%}" for row in rows)
+            spoken = ", ".join(f"{row.label} {hundredths(row.certificate.agreement)}" for row in rows)
             return (
                 "Do two labs pull the same arms?",
                 f"Agreement of pairs: {spoken}.",
@@ -136,22 +150,24 @@ def _words(name: str, comparison: Comparison) -> tuple[str, str, str]:
                 f" in every round.{but} Bars are {level} intervals. Right of the red line a policy replicates.",
             )
         case "regret":
-            spoken = ", ".join(f"{row.label} {short(row.certificate.regret.mean)}" for row in rows)
+            spoken = ", ".join(f"{row.label} {amount(row.certificate.regret.mean)}" for row in rows)
             drawn = ", ".join(f"{row.label} {row.curve.executions:,}" for row in rows if row.curve is not None)
             return (
                 "What does it cost?",
                 f"Mean regret at the end: {spoken}.",
                 "Regret after so many pulls: the mean of the executions drawn, and the band that holds nine of ten."
-                f" Lines end at each policy's horizon. Executions drawn: {drawn}; the table's means are over all.",
+                " The dashed line is random play. Lines end at each policy's horizon."
+                f" Executions drawn: {drawn}; the table's means are over all.",
             )
         case "ribbons":
             seen = [(row.label, row.view) for row in rows if row.view is not None]
             spoken = ", ".join(f"{label} {'the same' if view.same else 'different'}" for label, view in seen)
+            typical = " Titles say how many of all pairs agree."
             return (
                 "One pair, side by side",
                 f"The first pair of each policy: {spoken}.",
                 "The first pair of each policy, not a chosen one. Time runs to the right on a logarithmic axis; the"
-                " thin strip is red where the two labs pull different arms."
+                f" thin strip is red where the two labs pull different arms.{typical}"
                 + (f" What is left once {winners} has named a winner is the winner's." if winners else ""),
             )
         case "divergence":
@@ -176,25 +192,31 @@ def _words(name: str, comparison: Comparison) -> tuple[str, str, str]:
 # -- the page ---------------------------------------------------------------------------------------------------------
 
 
-def _report(comparison: Comparison, study: StudyFile, content: Mapping[str, Any], pictures: Sequence[Picture]) -> str:
+def _report(
+    comparison: Comparison, study: StudyFile | None, content: Mapping[str, Any], pictures: Sequence[Picture]
+) -> str:
     rows = comparison.entrants
     number = "1 policy" if len(rows) == 1 else f"{len(rows)} policies"
     arms = len(comparison.environment.means)
-    title = study.title or f"{number} on {f'{arms} arms' if arms else 'infinitely many actions'}"
-    parts = [page.heading(1, title), page.paragraph(_opening(comparison), "soft")]
+    title = content["title"] or f"{number} on {f'{arms} arms' if arms else 'infinitely many actions'}"
+    parts = [
+        page.heading(1, title),
+        page.paragraph(comparison.finding),
+        page.paragraph(_opening(comparison), "soft"),
+    ]
     if comparison.interrupted:
         parts.append(page.paragraph("This run was interrupted; what is shown was finished.", "note"))
     parts += [page.paragraph(warning, "note") for warning in content["warnings"]]
-    order = [HEADER.index(name) for name in ("policy", "verdict", "agree", "regret", "of random", "interval", "proved")]
-    order += [HEADER.index(name) for name in ("horizon", "executions")]  # a telephone shows the first few
-    lines = [[cells(row)[column] for column in order] for row in rows]
-    parts.append(page.table([HEADER[column] for column in order], lines, marked=1))
+    _, header, lines = shown(comparison)
+    first = ("policy", "verdict", "agree", "of random play", "proved", "same")  # a telephone shows the first few
+    order = sorted(range(len(header)), key=lambda column: (header[column] not in first, _place(header[column], first)))
+    heads, cells = without_empty([header[k] for k in order], [[line[k] for k in order] for line in lines])
+    parts.append(page.table([str(head) for head in heads], [[str(cell) for cell in line] for line in cells], marked=1))
     parts.append(
         page.paragraph(
-            "A verdict is about this environment: PASS when the exact interval for P(two executions differ) ends below "
-            "rho, FAIL when it begins above; between them CONSISTENT with a bound that is proved and not contradicted, "
-            "or INCONCLUSIVE. A proved bound holds for every environment. Regret is also shown as a share of random "
-            "play, which pulls every arm equally often: from 90% on a coin would do as well." + explained(comparison),
+            "A verdict is about this environment: PASS if the exact interval for agreement begins above 1 - rho, FAIL "
+            "if it ends below; between them CONSISTENT with a proof that the pairs do not contradict, or INCONCLUSIVE. "
+            "From 90% of random play on a coin would do as well." + explained(comparison),
             "soft",
         )
     )
@@ -203,13 +225,14 @@ def _report(comparison: Comparison, study: StudyFile, content: Mapping[str, Any]
     if len(set(comparison.environment.means)) == 1:
         parts.append(page.paragraph("All arms are equally good, so nobody has any regret.", "soft"))
     terms = [
-        (row.label, term.name, short(term.value), term.statement)
+        (row.label, term.name, short(term.value), TERMS.get(term.name, term.statement), term.statement)
         for row in rows
         if row.certificate.guarantee is not None
         for term in row.certificate.guarantee.terms
     ]
     if terms:
-        parts.append(page.table(("policy", "term", "value", "statement"), terms, "text"))
+        parts.append(page.table(("policy", *GUARANTEE_HEADER, "formula"), terms, "text"))
+        parts.append(page.paragraph(LETTERS, "soft"))
     for row in rows:
         if row.certificate.guarantee is not None and row.certificate.guarantee.note:
             parts.append(page.paragraph(f"{row.label}: {row.certificate.guarantee.note}", "soft"))
@@ -217,44 +240,51 @@ def _report(comparison: Comparison, study: StudyFile, content: Mapping[str, Any]
     return page.page(title, parts)
 
 
+def _place(name: str, first: Sequence[str]) -> int:
+    return first.index(name) if name in first else 0
+
+
 def _opening(comparison: Comparison) -> str:
+    """Return the first paragraph: the environment, how pairs were played, and the budget."""
     world = comparison.environment
-    means = ", ".join(f"{mean:g}" for mean in world.means[:20]) + (", ..." if len(world.means) > 20 else "")
-    first = comparison.entrants[0].certificate
-    what = f"Arms with {world.name} rewards of means {means}"
-    if isinstance(world, Resampled):
-        arms = list(zip(world.log.arms, world.means, strict=True))
-        means = ", ".join(f"{mean:.4g} ({name})" for name, mean in arms[:20]) + (", ..." if len(arms) > 20 else "")
-        what = f"Arms of a log with {world.log.rows:,} rows, means {means}. {world.explained().rstrip('.')}"
-    if isinstance(world, LinearEnvironment):
-        theta = ", ".join(f"{value:g}" for value in world.to_dict()["theta"])
-        what = f"Actions with {world.name} rewards, theta = ({theta}), the best of mean {world.best:g}"
+    logged = f" {world.explained()}" if isinstance(world, Resampled) else ""
+    told = setting(comparison)
     return (
-        f"{what}. Each policy was run in pairs: the two executions of a pair "
-        f"share their coins and see fresh rewards. rho = {first.rho:g}.{_budget(comparison)}"
+        f"{told[0].upper()}{told[1:]}{logged} Each policy was run in pairs: the two executions of a pair share their "
+        f"coins and see fresh rewards.{_budget(comparison)}"
     )
 
 
 def _budget(comparison: Comparison) -> str:
-    """Write a sentence on per-round policies, if there are any that were cut."""
+    """Write a sentence on per-round policies, if there are any that got fewer pairs or a shorter horizon."""
     rows = [row.certificate for row in comparison.entrants]
-    cut = [row for row in rows if row.divergence_unit == "round" and row.horizon < max(r.horizon for r in rows)]
+    longest, most = max(row.horizon for row in rows), max(row.pairs for row in rows)
+    cut = [row for row in rows if row.divergence_unit == "round" and (row.horizon < longest or row.pairs < most)]
     if not cut:
         return ""
-    return (
-        f" Policies that choose round by round were given {power_of_ten(comparison.rounds)} rounds each in all, so "
-        "their horizons are shorter and their executions fewer."
-    )
+    shorter = "horizons are shorter and their pairs" if any(row.horizon < longest for row in cut) else "pairs are"
+    given = f"Policies that choose round by round were given {comparison.rounds:,} rounds each in all"
+    return f" {given}, so their {shorter} fewer."
 
 
-def _rebuilding(comparison: Comparison, study: StudyFile, content: Mapping[str, Any]) -> list[str]:
+def _rebuilding(comparison: Comparison, study: StudyFile | None, content: Mapping[str, Any]) -> list[str]:
     versions = ", ".join(f"{name} {version}" for name, version in content["versions"].items())
     digests = [(row.label, row.certificate.digest) for row in comparison.entrants]
+    how = [
+        page.paragraph(
+            "No study file can name these policies on this environment: they were made in Python. The digests below "
+            "say which protocols were played."
+        )
+    ]
+    if study is not None:
+        how = [
+            page.paragraph("With the study file that lies beside this report (and is printed here):"),
+            page.code("banditto compare study.toml --out report"),
+            page.code(study.to_toml()),
+        ]
     return [
         page.heading(2, "Rebuild it"),
-        page.paragraph("With the study file that lies beside this report (and is printed here):"),
-        page.code("banditto compare study.toml --out report"),
-        page.code(study.to_toml()),
+        *how,
         page.paragraph("It was made by"),
         page.code(shlex.join(content["command"])),
         page.paragraph(f"on {content['created']} with {versions}, {content['platform']}.", "soft"),

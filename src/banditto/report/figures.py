@@ -6,6 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Sequence
+from itertools import cycle
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +17,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
-from banditto.core.text import short
+from banditto.core.text import hundredths, short
 from banditto.geometry.actions.sets import ActionSet
 from banditto.geometry.design.design_result import Design
 from banditto.measure.comparison import Comparison, Entrant
@@ -40,11 +41,11 @@ SAME_ARMS = "pairs that pulled the same arms to the end"
 
 
 def regret_figure(comparison: Comparison, look: Look) -> Figure | None:
-    """Draw mean regret against pulls, with a band for nine executions out of ten; None if all arms are equal."""
+    """Draw mean regret against pulls, with bands for nine runs out of ten, and random play; None for equal arms."""
     floor = _smallest_loss(comparison)
     if floor is None:
         return None
-    names = [plain(row.label) for row in comparison.entrants]
+    names = [*(plain(row.label) for row in comparison.entrants), "random play"]
     figure = new_figure(look, (5.2 if look.narrow else 4.4) + legend_height(look, names))
     axes = figure.subplots()
     for index, row in enumerate(comparison.entrants):
@@ -62,6 +63,11 @@ def regret_figure(comparison: Comparison, look: Look) -> Figure | None:
         mean = np.where(row.curve.mean >= floor, row.curve.mean, np.nan)  # a logarithmic axis has no zero
         axes.plot(row.curve.pulls, mean, linewidth=1.8, label=plain(row.label), **style)
         axes.plot(row.curve.pulls[-1], max(row.curve.mean[-1], floor), marker="o", markersize=4, color=style["color"])
+    means = comparison.environment.means
+    if means:
+        ends = np.array([1.0, max(row.certificate.horizon for row in comparison.entrants)])
+        lag = max(means) - math.fsum(means) / len(means)
+        axes.plot(ends, lag * ends, color=look.theme.ink, linewidth=1.0, linestyle=(0, (2, 2)), label="random play")
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_ylim(bottom=floor)
@@ -74,7 +80,7 @@ def regret_figure(comparison: Comparison, look: Look) -> Figure | None:
 
 
 def _smallest_loss(comparison: Comparison) -> float | None:
-    """One pull of the second-best arm: regret below that is not drawn on a logarithmic axis."""
+    """Return the regret of one pull of the second-best arm, where the logarithmic axis begins; None on ties."""
     if isinstance(comparison.environment, LinearEnvironment) and not comparison.environment.means:
         return 1.0  # there is no second-best action in an infinite set
     best = max(comparison.environment.means, default=0.0)
@@ -96,7 +102,7 @@ def agreement_figure(comparison: Comparison, look: Look) -> Figure:
         mark: dict[str, Any] = {"label": f"1 - rho = {wanted:g}"} if place == 0 else {}
         axes.plot([wanted, wanted], [place - 0.5, place + 0.5], color=look.theme.alarm, linewidth=1.4, **mark)
         axes.annotate(
-            f"{certificate.agreement:.1%}",
+            hundredths(certificate.agreement),
             (1.0, place),
             xycoords=("axes fraction", "data"),
             xytext=(44, 0),
@@ -176,15 +182,17 @@ def guarantee_figure(comparison: Comparison, look: Look) -> Figure | None:
     axes = figure.subplots()
     widest = 2.0 * max(row.certificate.rho for row in rows)
     named: dict[str, str] = {}
+    colours = cycle(look.theme.terms)
     for place, row in enumerate(rows):
         guarantee = row.certificate.guarantee
         assert guarantee is not None
         left = 0.0
         for term in guarantee.terms:
             if term.name not in named:
-                named[term.name] = look.theme.terms[len(named) % len(look.theme.terms)]
-                # what is too narrow to be seen needs no place in the legend
-                if any(_largest_term(r, term.name) > widest / 400.0 for r in rows):
+                # what is too narrow to be seen needs no colour, and no place in the legend
+                seen = any(_largest_term(r, term.name) > widest / 400.0 for r in rows)
+                named[term.name] = next(colours) if seen else look.theme.terms[-1]
+                if seen:
                     axes.barh(place, 0.0, color=named[term.name], label=term.name)
             shown = min(term.value, max(widest - left, 0.0))
             axes.barh(place, shown, left=left, height=0.5, color=named[term.name])
@@ -266,6 +274,7 @@ def _actions(axes: Axes, actions: FloatArray | ActionSet, look: Look) -> None:
 
 
 def _ellipse(axes: Axes, design: Design, look: Look) -> None:
+    """Draw the ellipse on which the design's variance is g."""
     core, weights = np.array(design.actions), np.array(design.weights)
     size = np.max(np.abs(core), axis=0)  # features may be of very different size
     core = core / size
@@ -327,7 +336,7 @@ def price_figure(
 def price_files(
     points: Sequence[CurvePoint], chosen: CurvePoint, look: Look, limits: Sequence[LimitLine] = ()
 ) -> dict[str, bytes]:
-    """Draw both figures as PNG and SVG; they come back by name, with the numbers behind them."""
+    """Draw both price figures; return PNG and SVG files by name, with a CSV of the points."""
     files: dict[str, bytes] = {"curves.csv": curves_csv(points).encode()}
     with drawn_in(look):
         for quantity in ("horizon", "regret"):
@@ -338,7 +347,7 @@ def price_files(
 
 
 def curves_csv(points: Sequence[CurvePoint]) -> str:
-    """Write the points as CSV: policy, rho, horizon, regret."""
+    """Return the points as CSV: policy, rho, horizon, regret."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(CurvePoint._fields)

@@ -28,12 +28,13 @@ figure img { display: block; width: 100%; height: auto; }
 .scroll { overflow-x: auto; } .scroll + .scroll { margin-top: 1rem; }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; min-width: 100%; }
 th, td { padding: .35rem .5rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
-th { font-weight: 600; vertical-align: bottom; }
+th { font-weight: 600; vertical-align: bottom; white-space: normal; }
 th:first-child, td:first-child, .text td, .text th { text-align: left; padding-left: 0; }
 .names th:nth-child(2), .names td:nth-child(2), .ends-in-words td:last-child { text-align: left; }
 td:first-child, .names td:nth-child(2) { white-space: normal; overflow-wrap: anywhere; min-width: 8rem;
   max-width: 18rem; }
 .text td:last-child { white-space: normal; min-width: 16rem; }
+.text td:nth-last-child(2) { white-space: normal; }
 pre { background: var(--code); padding: .7rem .9rem; overflow: auto; max-height: 24rem; border-radius: 6px;
   font-size: .85rem; }
 code { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
@@ -62,7 +63,7 @@ class Picture(NamedTuple):
 
 
 def page(title: str, parts: Sequence[str]) -> str:
-    """Write a whole document of these parts."""
+    """Return a whole HTML document made of these parts."""
     head = (
         '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="generator" content="banditto">'
@@ -72,22 +73,22 @@ def page(title: str, parts: Sequence[str]) -> str:
 
 
 def heading(level: int, text: str) -> str:
-    """Write a heading of this level."""
+    """Return a heading of this level as HTML."""
     return f"<h{level}>{escape(text)}</h{level}>"
 
 
 def paragraph(text: str, kind: str = "") -> str:
-    """Write a paragraph of plain text."""
+    """Return a paragraph of plain text as HTML; `kind` is its CSS class."""
     return f'<p class="{kind}">{escape(text)}</p>' if kind else f"<p>{escape(text)}</p>"
 
 
 def code(text: str) -> str:
-    """Write lines that a reader may copy."""
+    """Return lines that a reader may copy, as HTML."""
     return f"<pre><code>{escape(text)}</code></pre>"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "", marked: int | None = None) -> str:
-    """Write a table that scrolls on narrow screens; the cells of column `marked` are verdicts, and coloured."""
+    """Return a table as HTML that scrolls on narrow screens; column `marked` holds verdicts, and is coloured."""
     head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
 
     def cell(column: int, text: str) -> str:
@@ -101,7 +102,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "", 
 
 
 def picture(figure: Picture) -> str:
-    """Write a figure that follows the reader's theme and the screen's width."""
+    """Return a figure as HTML that follows the reader's theme and the screen's width."""
 
     def data(theme: str, size: str) -> str:
         return "data:image/svg+xml;base64," + base64.b64encode(figure.looks[theme, size]).decode("ascii")

@@ -45,7 +45,7 @@ _MARKS = {0.45: (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0), 0.9: (1.0, 2
 
 
 def claim_figure(chart: Chart, look: Look) -> Figure:
-    """Draw points in shapes and colours of their own; lines of the theory are grey, with dashes of their own."""
+    """Draw the chart of a claim: measured points in colours, lines of the theory in grey dashes."""
     curves = [replace(curve, label=curve.label.replace("$", r"\$")) for curve in chart.curves]  # no formulas
     labels = [curve.label for curve in curves]
     joined = sum(not curve.theory for curve in curves) > 1  # a single row of points lies on its theory's line
@@ -73,6 +73,7 @@ def claim_figure(chart: Chart, look: Look) -> Figure:
 
 
 def _points(axes: Axes, curve: ClaimCurve, look: Look, number: int, joined: bool) -> None:
+    """Draw a curve's points with their bars, joined by a line if `joined`."""
     style = policy_style(look, number) | ({} if joined else {"linestyle": "none"})
     bars = None
     if curve.low:
@@ -93,7 +94,7 @@ def _points(axes: Axes, curve: ClaimCurve, look: Look, number: int, joined: bool
 
 
 def _logarithmic(axes: Axes, which: str) -> None:
-    """A logarithmic axis that has labels on short ranges too, and not so many that they overlap on long ones."""
+    """Make an axis logarithmic, with enough labels on short ranges, and not too many on long ones."""
     (axes.set_xscale if which == "x" else axes.set_yscale)("log")
     axis = axes.xaxis if which == "x" else axes.yaxis
     low, high = sorted(axis.get_view_interval())
@@ -114,7 +115,7 @@ def _label(value: float) -> str:
 
 
 def _size(label: str) -> float:
-    """A long label must not be longer than its axis."""
+    """Return the font size for a label, smaller for long ones so that they fit the axis."""
     return 10.0 if len(label) <= _LONG_LABEL else max(6.0, 10.0 * _LONG_LABEL / len(label))
 
 
@@ -127,7 +128,7 @@ _COLUMNS = ("name", "place", "quantity", "relation", "predicted", "measured", "l
 def reproduction_files(
     found: Reproduction, content: Mapping[str, Any], progress: Callable[[str, int, int], None] | None = None
 ) -> Files:
-    """Make all files of the report, by name; `content` is what `--json` prints."""
+    """Return all files of the report by name; `content` is what `--json` prints."""
     files: Files = {"claims.json": json.dumps(content, indent=2, allow_nan=False) + "\n", "claims.csv": _csv(found)}
     pictures: dict[str, Picture] = {}
     for done, row in enumerate(found.rows):
@@ -162,6 +163,7 @@ def _caption(row: Row) -> str:
 
 
 def _report(found: Reproduction, content: Mapping[str, Any], pictures: Mapping[str, Picture]) -> str:
+    """Return the report as one HTML page."""
     size = "quick" if found.quick else "full"
     parts = [
         page.heading(1, TITLE),
@@ -194,7 +196,7 @@ def _report(found: Reproduction, content: Mapping[str, Any], pictures: Mapping[s
 
 
 def _section_title(row: Row) -> str:
-    """Name the part of the paper that a claim is about; a repair stands with what it repairs."""
+    """Return the part of the paper that a claim is about; a repair goes with what it repairs."""
     first, second, *_ = row.claim.name.split("-")
     special = {"printed": "What is printed, and its repair", "beyond": "Beyond the paper", "warm": "Warm-up I"}
     special |= {"appendix": "Appendix G"}  # the names of its claims say f, and names stay
@@ -202,6 +204,7 @@ def _section_title(row: Row) -> str:
 
 
 def _overview(found: Reproduction) -> str:
+    """Return the table of all claims as HTML, with links to their sections."""
     rows = []
     for row in found.rows:
         name, place, _, predicted, measured, interval, _, verdict = cells(row)
@@ -214,6 +217,7 @@ def _overview(found: Reproduction) -> str:
 
 
 def _section(row: Row, picture: Picture | None) -> str:
+    """Return a claim's section as HTML: statement, experiment, result, explanation and figure."""
     claim = row.claim
     parts = [f'<h3 id="{escape(claim.name)}">{escape(claim.name)}</h3>', page.paragraph(claim.statement)]
     if claim.experiment:
@@ -231,6 +235,7 @@ def _section(row: Row, picture: Picture | None) -> str:
 
 
 def _csv(found: Reproduction) -> str:
+    """Return all claims as CSV, one row each."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(_COLUMNS)

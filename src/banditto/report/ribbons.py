@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from banditto.core.arrays import FloatArray, IntArray
+from banditto.core.text import hundredths
 from banditto.engine.watching import PairView
 from banditto.report.colours import ARM_COLOURS, OTHERS
 from banditto.report.style import LIGHT, Look, new_figure, plain
@@ -25,15 +26,26 @@ SAME, DIFFERENT = "#D9D9D9", "#D7261E"
 
 
 def ribbon_figure(
-    views: Sequence[tuple[str, PairView]], means: Sequence[float], look: Look = PLAIN, arm_names: Sequence[str] = ()
+    views: Sequence[tuple[str, PairView]],
+    means: Sequence[float],
+    look: Look = PLAIN,
+    arm_names: Sequence[str] = (),
+    agreement: Sequence[float] = (),
 ) -> Figure:
-    """Draw a panel for each (title, view); arms without names have numbers."""
+    """Draw a panel for each (title, view), all on one axis; arms without names have numbers.
+
+    `agreement` is the share of all pairs that agree, for each view: with it titles say how typical this pair is.
+    """
     figure = new_figure(look, (1.6 if look.narrow else 1.0) + (1.55 if look.narrow else 1.3) * len(views))
-    panels = figure.subplots(len(views), 1, squeeze=False)[:, 0]
+    panels = figure.subplots(len(views), 1, squeeze=False, sharex=True)[:, 0]
     count = len(means) or max(view.arms for _, view in views)  # actions of an infinite set have numbers only
     colours = arm_colours(views, count)
-    for axes, (title, view) in zip(panels, views, strict=True):
-        _draw(axes, title, view, look, colours)
+    shares: list[float | None] = [*agreement] or [None] * len(views)
+    for axes, (title, view), share in zip(panels, views, shares, strict=True):
+        _draw(axes, view, colours)
+        _name(axes, title, _verdict(view, share), look)
+    panels[-1].set_xscale("log")
+    panels[-1].set_xlim(min(_start(view) for _, view in views), max(view.horizon for _, view in views))
     panels[-1].set_xlabel("pull number")
     named = [arm for arm in range(count) if colours[arm] != OTHERS]
     what = "arm" if means else "action"
@@ -50,7 +62,7 @@ def ribbon_figure(
 
 
 def _legend_columns(labels: Sequence[str], look: Look) -> int:
-    """Count the columns: one line if all fit, else as many as the longest label leaves room for, four at most."""
+    """Return the legend's columns: one line if all labels fit, else at most four."""
     widths = [len(label) + 9 for label in labels]  # in letters, with the patch and what is between columns
     room = int(14.0 * look.width)
     if sum(widths) <= room and len(labels) <= 6:
@@ -59,7 +71,7 @@ def _legend_columns(labels: Sequence[str], look: Look) -> int:
 
 
 def arm_colours(views: Sequence[tuple[str, PairView]], arms: int) -> list[str]:
-    """Choose a colour for each arm: its own, or the common one of those that are seen least."""
+    """Return a colour for each arm; arms that are seen least share one."""
     if arms <= len(ARM_COLOURS):
         return list(ARM_COLOURS[:arms])
     seen = np.zeros(arms, dtype=np.int64)
@@ -73,29 +85,49 @@ def arm_colours(views: Sequence[tuple[str, PairView]], arms: int) -> list[str]:
     return colours
 
 
-def _draw(axes: Axes, title: str, view: PairView, look: Look, colours: Sequence[str]) -> None:
+def draw_ribbons(axes: Axes, title: str, view: PairView, look: Look, colours: Sequence[str]) -> None:
+    """Draw one pair into axes of its own: both executions, where they differ, and in the title whether they do."""
+    _draw(axes, view, colours)
+    _name(axes, title, _verdict(view, None), look)
+    axes.set_xscale("log")
+    axes.set_xlim(_start(view), view.horizon)
+
+
+def _draw(axes: Axes, view: PairView, colours: Sequence[str]) -> None:
     edges = np.append(view.rounds + 1.0, view.horizon + 1.0)
     arms = ListedColormap([to_rgb(colour) for colour in colours])
     for row, sequence in ((1.1, view.first), (0.0, view.second)):
         _ribbon(axes, edges, (row, row + 1.0), sequence, arms, len(colours))
     different = (view.first != view.second).astype(np.int64)
     _ribbon(axes, edges, (-0.45, -0.15), different, ListedColormap([SAME, DIFFERENT]), 2)
-    axes.set_xscale("log")
-    axes.set_xlim(_start(view), view.horizon)
     axes.set_ylim(-0.5, 2.15)
     axes.set_yticks([1.6, 0.5, -0.3], ["first lab", "second lab", "same?"])
     axes.tick_params(left=False)
-    title = plain(title)
-    verdict = "every pull the same" if view.same else "the two labs part ways"
-    if view.level == "winner":
-        verdict = "the same winner" if view.same else "different winners"
-    axes.set_title(f"{title}:\n{verdict}" if look.narrow else f"{title}: {verdict}", loc="left", fontsize=10)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
 
 
+def _name(axes: Axes, title: str, verdict: str, look: Look) -> None:
+    title = plain(title)
+    axes.set_title(f"{title}:\n{verdict}" if look.narrow else f"{title}: {verdict}", loc="left", fontsize=10)
+
+
+def _verdict(view: PairView, share: float | None) -> str:
+    """Say whether this pair agrees and, if the share is known, how many pairs do."""
+    winner = view.level == "winner"
+    if share is None:
+        if winner:
+            return "the same winner" if view.same else "different winners"
+        return "every pull the same" if view.same else "the two labs part ways"
+    if winner:
+        told = "this pair names one winner" if view.same else "this pair names two winners"
+    else:
+        told = "this pair agrees" if view.same else "this pair parts"
+    return f"{told}; {hundredths(share)} of pairs {'do' if view.same else 'agree'}"
+
+
 def _start(view: PairView) -> float:
-    """Find where the picture begins: half a decade before either side first changes its arm."""
+    """Return the pull at which the picture begins: half a decade before either side first changes its arm."""
     changes = [np.flatnonzero(np.diff(sequence)) for sequence in (view.first, view.second)]
     first = min((int(view.rounds[where[0]]) for where in changes if where.size), default=0)
     return max(1.0, first / 3.0)
@@ -109,6 +141,8 @@ def _ribbon(
     )
 
 
-def save_ribbons(path: Path, views: Sequence[tuple[str, PairView]], means: Sequence[float]) -> None:
+def save_ribbons(
+    path: Path, views: Sequence[tuple[str, PairView]], means: Sequence[float], agreement: Sequence[float] = ()
+) -> None:
     """Write the figure as a PNG."""
-    ribbon_figure(views, means).savefig(path)
+    ribbon_figure(views, means, agreement=agreement).savefig(path)

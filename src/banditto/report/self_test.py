@@ -85,7 +85,7 @@ def _timed(name: str, look: Callable[[], tuple[bool, str]]) -> Check:
 
 
 def _golden() -> tuple[bool, str]:
-    """Compare coins, plans and decisions with the golden ones; whether they agree comes back, and a line."""
+    """Compare coins, plans and decisions with the golden ones; return whether they agree, and a line of text."""
     wanted, found = expected(), digests()
     wrong = [name for name in wanted if found.get(name) != wanted[name]]
     if wrong or set(found) != set(wanted):
@@ -94,6 +94,7 @@ def _golden() -> tuple[bool, str]:
 
 
 def _store(url: str) -> tuple[bool, str]:
+    """Check that a store can be written and all its logs verify; return whether it is well, and a line of text."""
     if find_spec("sqlalchemy") is None:
         return False, "SQLAlchemy is not installed: pip install 'banditto[live]'"
     from banditto.live.store import Store
@@ -117,7 +118,7 @@ def _store(url: str) -> tuple[bool, str]:
 
 
 def doctor_page(diagnosis: Diagnosis) -> str:
-    """Write the diagnosis as one HTML file, for the file that an inspector reads."""
+    """Return the diagnosis as one HTML page, to be filed for inspectors."""
     about = provenance()
     rows = [(check.name, check.outcome, check.detail) for check in diagnosis.checks]
     versions = [(name, str(version or "not installed")) for name, version in (about["versions"] | extras()).items()]

@@ -23,11 +23,10 @@ class PlayedBatch(NamedTuple):
 
 
 class SeenSide(NamedTuple):
-    """What one run saw at a decision: the mean of each arm that was in play, by its name; and intervals, if known."""
+    """What one run saw at a decision: the mean of each arm that was in play, by its name."""
 
     label: str
     means: Mapping[str, float]
-    intervals: Mapping[str, tuple[float, float]] = {}
 
 
 def play_figure(names: Sequence[str], batches: Sequence[PlayedBatch], look: Look = LOOKS["light", "wide"]) -> Figure:
@@ -48,7 +47,7 @@ def play_figure(names: Sequence[str], batches: Sequence[PlayedBatch], look: Look
             axes.axvline(start, color=look.theme.ink, linewidth=0.8, linestyle="-" if batch.decided else ":")
         _rows(axes, shown)
         axes.set_xlim(0, max(start, 1))
-        axes.set_xlabel("pulls of all arms" if look.narrow else "pulls of all arms; a line at the end of each batch")
+        axes.set_xlabel("visitors of all arms" + ("" if look.narrow else " together; a line at the end of each batch"))
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         axes.locator_params(axis="x", nbins=4 if look.narrow else 7)
     return figure
@@ -62,38 +61,49 @@ def means_figure(
     percent: bool = False,
 ) -> Figure:
     """Draw each run's means at one decision, a panel for each run, with a line as far behind the best as each cut."""
-    scale, unit = (100.0, "%") if percent else (1.0, "")
+    scale = 100.0 if percent else 1.0
     names = list(dict.fromkeys(name for side in sides for name in side.means))[:MOST_ARMS]
     with drawn_in(look):
         rows = (_NARROW_ROW if look.narrow else _ROW) * len(names) + 0.75
         figure = new_figure(look, (0.8 if cuts else 0.5) + rows * len(sides))
         panels = figure.subplots(len(sides), 1, squeeze=False, sharex=True)[:, 0]
-        for axes, side in zip(panels, sides, strict=True):
-            best = max(side.means.values())
-            for row, name in enumerate(names):
-                if name in side.intervals:
-                    ends = [scale * end for end in side.intervals[name]]
-                    axes.plot(ends, [row, row], color=look.theme.terms[-1], linewidth=2.2, solid_capstyle="butt")
-                if name in side.means:
-                    axes.plot(
-                        scale * side.means[name], row, marker="o", markersize=7, color=look.theme.ink, linestyle="none"
-                    )
-            for cut, style in zip(cuts.values(), ("-", "--", ":"), strict=False):
-                axes.axvline(scale * (best - cut), color=look.theme.alarm, linewidth=1.2, linestyle=style)
-            _rows(axes, names)
-            axes.margins(x=0.15)
-            axes.grid(visible=True, axis="x")
-            axes.set_axisbelow(True)
-            if side.label:
-                axes.set_title(plain(side.label), loc="left", fontsize=10)
+        draw_means(list(panels), sides, cuts, look, percent=percent)
         if cuts:
             said = " and ".join(f"{scale * cut:.3g}" for cut in cuts.values())
             figure.suptitle(
                 f"red line: {said}{' points' if percent else ''} below the best", x=0.01, ha="left", fontsize=9
             )
-        panels[-1].set_xlabel(f"mean of the rewards that were compared{', ' if unit else ''}{unit}")
-        panels[-1].locator_params(axis="x", nbins=4 if look.narrow else 7)
     return figure
+
+
+def draw_means(
+    panels: Sequence[Axes],
+    sides: Sequence[SeenSide],
+    cuts: Mapping[str, float],
+    look: Look,
+    *,
+    percent: bool = False,
+) -> None:
+    """Draw each run's means into a panel of its own, with a line as far behind the best as each cut."""
+    scale, unit = (100.0, ", %") if percent else (1.0, "")
+    names = list(dict.fromkeys(name for side in sides for name in side.means))[:MOST_ARMS]
+    for axes, side in zip(panels, sides, strict=True):
+        best = max(side.means.values())
+        for row, name in enumerate(names):
+            if name in side.means:
+                axes.plot(
+                    scale * side.means[name], row, marker="o", markersize=7, color=look.theme.ink, linestyle="none"
+                )
+        for cut, style in zip(cuts.values(), ("-", "--", ":"), strict=False):
+            axes.axvline(scale * (best - cut), color=look.theme.alarm, linewidth=1.2, linestyle=style)
+        _rows(axes, names)
+        axes.margins(x=0.15)
+        axes.grid(visible=True, axis="x")
+        axes.set_axisbelow(True)
+        if side.label:
+            axes.set_title(plain(side.label), loc="left", fontsize=10)
+    panels[-1].set_xlabel(f"mean when it was decided{unit}")
+    panels[-1].locator_params(axis="x", nbins=4 if look.narrow else 7)
 
 
 def arm_colour(arm: int) -> str:

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from banditto.report.colours import POLICY_COLOURS
 
-MAKER = "banditto"  # by which `--figure` and `--plot` know files that may be replaced
+MAKER = "banditto"  # by which `--figure` knows files that may be replaced
 
 
 class Theme(NamedTuple):
@@ -37,7 +37,10 @@ LIGHT = Theme(
     paper="#ffffff",
     alarm="#c62828",
     policies=POLICY_COLOURS[0],
-    terms=("#5B7FA6", "#C9A66B", "#7A9E7E", "#A08BB0", "#8A8A8A"),
+    terms=(
+        *("#5B7FA6", "#C9A66B", "#7A9E7E", "#A08BB0", "#B5656B"),
+        *("#2F4858", "#E0D38A", "#5E4B8B", "#9CC5A1", "#8A8A8A"),
+    ),
 )
 DARK = Theme(
     name="dark",
@@ -46,7 +49,10 @@ DARK = Theme(
     paper="#16181d",
     alarm="#ff6b6b",
     policies=POLICY_COLOURS[1],
-    terms=("#8FB3DA", "#E3C48F", "#A5C8A8", "#C6B3D4", "#B5B5B5"),
+    terms=(
+        *("#8FB3DA", "#E3C48F", "#A5C8A8", "#C6B3D4", "#D98E94"),
+        *("#6F93A8", "#F0E6B0", "#9A86CC", "#D0E8D2", "#B5B5B5"),
+    ),
 )
 
 
@@ -63,6 +69,7 @@ class Look(NamedTuple):
 
 
 LONGEST_NAME = 28
+_ON_SCREEN = 80.0  # pixels that a notebook gives to an inch
 WIDE, NARROW = 9.0, 4.2
 LOOKS = {
     (theme.name, size): Look(theme, width)
@@ -73,7 +80,7 @@ LOOKS = {
 
 @contextmanager
 def drawn_in(look: Look) -> Iterator[None]:
-    """Set Matplotlib up for a look; text stays text in SVG, so files are small and letters sharp."""
+    """Set Matplotlib up for a look inside this context; SVG keeps text as text."""
     theme = look.theme
     settings: dict[Any, Any] = {
         "text.color": theme.ink,
@@ -98,9 +105,17 @@ def drawn_in(look: Look) -> Iterator[None]:
         yield
 
 
+class ShownFigure(Figure):
+    """A figure that no window manages; a notebook shows it, whether or not pyplot was ever loaded."""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        width, height = (round(_ON_SCREEN * inches) for inches in self.get_size_inches())
+        return as_png(self), {"width": width, "height": height}
+
+
 def new_figure(look: Look, height: float) -> Figure:
     """Make an empty figure that no window manages."""
-    figure = Figure(figsize=(look.width, height), dpi=150, layout="constrained")
+    figure = ShownFigure(figsize=(look.width, height), dpi=150, layout="constrained")
     FigureCanvasAgg(figure)
     return figure
 
@@ -125,13 +140,13 @@ def legend_height(look: Look, labels: Sequence[str]) -> float:
 
 
 def _columns(look: Look, labels: Sequence[str]) -> int:
-    """Count the columns that the longest label leaves room for."""
+    """Return how many columns of a legend the longest label leaves room for."""
     longest = max((len(label) for label in labels), default=1)
     return max(1, min(int(look.width * 12.5 / (longest + 7)), len(labels), 4))
 
 
 def plain(name: str) -> str:
-    """A name for a figure: short, and as it was written.
+    """Return a name as figures show it: shortened, with what Matplotlib would interpret escaped.
 
     Matplotlib would read what is between two dollars as a formula and leave what begins with _ out of legends.
     """
@@ -140,14 +155,14 @@ def plain(name: str) -> str:
 
 
 def as_svg(figure: Figure) -> bytes:
-    """Draw a figure as SVG, the same bytes whenever it is drawn."""
+    """Return a figure as SVG, with the same bytes at every run."""
     out = io.BytesIO()
     figure.savefig(out, format="svg", metadata={"Date": None, "Creator": MAKER})
     return out.getvalue()
 
 
 def as_png(figure: Figure) -> bytes:
-    """Draw a figure as PNG; its bytes come back."""
+    """Return a figure as PNG bytes."""
     out = io.BytesIO()
     figure.savefig(out, format="png", metadata={"Software": MAKER})
     return out.getvalue()

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from banditto.measure.analysis.analysis import ARM_HEADER, DIFFERENCE_HEADER, METRIC_HEADER, Analysis
 from banditto.report import page
-from banditto.report.forest import MOST_ROWS, forest_figure
+from banditto.report.forest import forest_figure
+from banditto.report.plotting import MOST_ROWS
 from banditto.report.style import LOOKS, as_svg, drawn_in
 
 TAUGHT = "What the experiment taught"
 
 
 def taught(analysis: Analysis) -> list[str]:
-    """Write the section: the headline first, then tables, what is proved of them, the checks, and the forest plot."""
+    """Return the section on results as HTML parts: headline, tables, what is proved, checks, forest plot."""
     parts = [
         page.heading(2, TAUGHT),
         page.paragraph(analysis.headline, "headline"),
@@ -26,7 +27,7 @@ def taught(analysis: Analysis) -> list[str]:
 
 
 def _metrics(analysis: Analysis) -> list[str]:
-    """Write what was told beside the rewards, if anything was."""
+    """Return the HTML parts on metrics; empty if there are none."""
     if not analysis.metrics:
         return []
     return [
@@ -40,7 +41,7 @@ def _sentence(line: str) -> str:
 
 
 def _forest(analysis: Analysis) -> page.Picture:
-    """Draw the forest plot in every look; what it shows, in words, is for those who cannot see it."""
+    """Return the forest plot in every look, with a description for readers who cannot see it."""
     looks = {}
     for key, look in LOOKS.items():
         with drawn_in(look):

@@ -48,7 +48,7 @@ def application() -> ASGIApp:
 
 
 def make_application(settings: ServiceSettings) -> tuple[ASGIApp, Doors]:
-    """Make the application: what comes back is to be served, and the list of all doors to it."""
+    """Make the ASGI application to be served; it comes back with the list of all its routes."""
     counts = Counts()
     lanes = Lanes(settings.store, counts.on_step)
     plans = SideProcess(settings.job_seconds, "a plan", "`banditto plan` has no limit")
@@ -100,6 +100,7 @@ def make_application(settings: ServiceSettings) -> tuple[ASGIApp, Doors]:
 
 
 def _add(app: FastAPI, route: Route, routes: Routes) -> None:
+    """Add a route to FastAPI; its summary and description are the docstring of its method."""
     name = route.act.__name__
     summary, _, more = (route.act.__doc__ or "").partition("\n")
     app.add_api_route(
@@ -128,7 +129,7 @@ def _not_there(request: Request, error: Exception) -> Response:
 
 
 def _unknown(token: Token, error: Refusal) -> Response:
-    """Say that there is no such experiment; the names of others are for those who may see them all."""
+    """Answer that there is no such experiment; a token for all experiments is also told the names that exist."""
     found = error.error
     if isinstance(found, InvalidArgument) and (
         token.experiment is not None or not {"read", "admin"} & set(token.scopes)
@@ -138,7 +139,7 @@ def _unknown(token: Token, error: Refusal) -> Response:
 
 
 def _misshapen(request: Request, error: Exception) -> Response:
-    """Say which part of a request has the wrong shape, as the library says it of an argument."""
+    """Answer which part of a request has the wrong shape, in the words of the library's `InvalidArgument`."""
     assert isinstance(error, RequestValidationError)
     found = list(error.errors())
     first = found[0]
@@ -165,7 +166,7 @@ def _misshapen(request: Request, error: Exception) -> Response:
 
 
 def _failed(request: Request, error: Exception) -> Response:
-    """Say what FastAPI itself refuses: a body that cannot be read, mostly."""
+    """Answer with an error that FastAPI itself raises, mostly a body that cannot be read."""
     assert isinstance(error, HTTPException)
     if error.status_code == 400:
         return problem_response(InvalidArgument("body", "something that cannot be read", "an object, as JSON"), 400)
@@ -173,7 +174,7 @@ def _failed(request: Request, error: Exception) -> Response:
 
 
 def _surprised(request: Request, error: Exception) -> Response:
-    """Say that something happened which should not; `Watch` logs where."""
+    """Answer 500 for an unexpected error; `Watch` logs where it came from."""
     if request.scope["state"].get("page"):
         return refused_page(request, Refusal(bug()))
     return problem_response(bug())
@@ -183,7 +184,7 @@ def _surprised(request: Request, error: Exception) -> Response:
 
 
 def _document(app: FastAPI) -> dict[str, Any]:
-    """Write the OpenAPI document: FastAPI's, with the scopes, the errors and the types of exports."""
+    """Return the OpenAPI document: FastAPI's, with scopes, errors and types of exported files added."""
     document = app.openapi()
     parts = document.setdefault("components", {})
     schemas = parts.setdefault("schemas", {})
@@ -215,7 +216,7 @@ def _document(app: FastAPI) -> dict[str, Any]:
 
 
 def _problems(route: Route) -> dict[str, Any]:
-    """List the errors that a route may answer."""
+    """Return the errors that a route may answer, by status, as OpenAPI describes responses."""
     said = {"400": "no JSON", "408": "too slow", "413": "too large", "422": "an argument that is not allowed"}
     said |= {"500": "a bug", "503": "the store does not answer"}
     if route.scope is not None:

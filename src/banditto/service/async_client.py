@@ -14,10 +14,11 @@ import httpx
 from banditto.core.errors import InvalidArgument
 from banditto.core.protocol import Protocol
 from banditto.live.answers import Answer, Changed, ExperimentStatus, PendingTickets, Told
-from banditto.live.ask_tell import Telling, Totals
+from banditto.live.ask_tell import Totals
 from banditto.live.metrics import Metrics
 from banditto.live.opening import wanted_registration
 from banditto.live.registration import Registration, registered
+from banditto.live.told_rewards import Tellings
 from banditto.live.verify import VerificationContent
 from banditto.measure.analysis.analysis import AnalysisContent
 from banditto.service import calls
@@ -142,7 +143,7 @@ class AsyncRemoteExperiment:
         """Record a ticket's reward, as `Experiment.tell` does."""
         return (await self.tell_many([(ticket, reward, metrics, arm)]))[0]
 
-    async def tell_many(self, rewards: Iterable[Telling]) -> list[Told]:
+    async def tell_many(self, rewards: Tellings) -> list[Told]:
         """Record several rewards, all of them or none, as `Experiment.tell_many` does; 10,000 at the most."""
         call = self._calls.tell_many(rewards)
         return [] if call is None else await self._client.send(call)

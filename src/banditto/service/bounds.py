@@ -15,14 +15,14 @@ _DRAINED, _DRAINING = 32 * 2**20, 5.0  # bytes of a body that is too large which
 
 
 class Bounds:
-    """Reads a request whole before it is passed on, unless it is too large or too slow; an ASGI application."""
+    """ASGI application that reads a whole request before it passes it on; too large or slow ones are refused."""
 
     def __init__(self, inner: ASGIApp, settings: ServiceSettings) -> None:
         self._inner = inner
         self._largest, self._patience = settings.largest_body, settings.patience
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Take a request in, and pass it on."""
+        """Read a request and pass it on, or refuse it."""
         if scope["type"] != "http":
             await self._inner(scope, receive, send)
             return
@@ -46,7 +46,7 @@ class Bounds:
         await self._inner(scope, again, send)
 
     async def _taken_in(self, scope: Scope, receive: Receive) -> bytes | None:
-        """Read a body; None comes back if the caller goes before its end."""
+        """Return a request's whole body; None if the caller leaves before its end."""
         largest = scope["state"].get("largest_body") or self._largest
         sizes = [value for name, value in scope["headers"] if name == b"content-length"]
         if sizes and (not sizes[0].isdigit() or int(sizes[0][:20]) > largest):
@@ -65,7 +65,7 @@ class Bounds:
                 return b"".join(parts)
 
     async def _drain(self, scope: Scope, receive: Receive) -> None:
-        """Read what is on its way, if it is not much: a caller that still sends might never see the answer."""
+        """Read and drop what the caller still sends, if it is not much; else it might never see the answer."""
         sizes = [value for name, value in scope["headers"] if name == b"content-length"]
         left = _DRAINED
         if sizes and (not sizes[0].isdigit() or int(sizes[0][:20]) > left):
@@ -79,7 +79,7 @@ class Bounds:
                         return
 
     async def _refuse(self, error: ServiceError, scope: Scope, send: Send) -> None:
-        """Answer, and close the connection: nobody reads what would still come."""
+        """Answer with the error and close the connection, so that the rest of the request is not read."""
         made = problem_response(error)
         made.headers["Connection"] = "close"
 

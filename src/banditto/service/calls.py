@@ -18,8 +18,9 @@ from urllib.parse import quote
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer
 from banditto.core.protocol import Protocol
+from banditto.core.tabular import items_in
 from banditto.live.answers import Answer, Changed, ExperimentStatus, Pending, PendingTickets, Told
-from banditto.live.ask_tell import MOST_LOST, Telling, Totals, checked_tellings, checked_totals
+from banditto.live.ask_tell import MOST_LOST, Totals, checked_totals
 from banditto.live.checked_words import (
     LONGEST_TEXT,
     LONGEST_UNIT,
@@ -31,6 +32,7 @@ from banditto.live.checked_words import (
 from banditto.live.experiment import MOST_TICKETS
 from banditto.live.registration import Registration, RewardRange
 from banditto.live.tickets import TicketIds
+from banditto.live.told_rewards import Tellings, checked_tellings
 from banditto.live.verify import VerificationContent
 from banditto.measure.analysis.analysis import AnalysisContent
 
@@ -51,14 +53,15 @@ class Call(Generic[T]):
 
 
 def names_call() -> Call[list[str]]:
-    """List experiments."""
+    """Make the call that lists the names of experiments."""
     return Call(method="GET", path="/v1/experiments", read=lambda content: list(content["experiments"]))
 
 
 def card_call(name: str) -> Call[ExperimentCard]:
-    """Look up what is needed to ask and tell."""
+    """Make the call that looks up what is needed to ask and tell."""
 
     def read(content: Any) -> ExperimentCard:
+        """Turn the answer's JSON into a card."""
         low, high = content["rewards"] or (-math.inf, math.inf)
         return ExperimentCard(
             name=content["name"],
@@ -72,12 +75,12 @@ def card_call(name: str) -> Call[ExperimentCard]:
 
 
 def registration_call(name: str) -> Call[Registration]:
-    """Look up what an experiment was registered with."""
+    """Make the call that looks up an experiment's registration."""
     return Call(method="GET", path=f"{_path(name)}/registration", read=_registration)
 
 
 def register_call(name: str, wanted: Registration) -> Call[Registration]:
-    """Register an experiment, unless it is there with this registration."""
+    """Make the call that registers an experiment; one that is there with this registration is left as it is."""
     rewards = wanted.rewards
     body = {
         "protocol": wanted.protocol.to_dict(),
@@ -90,13 +93,13 @@ def register_call(name: str, wanted: Registration) -> Call[Registration]:
 
 
 def replicate_call(first: str, second: str) -> Call[dict[str, Any]]:
-    """Compare two experiments of the service's store."""
+    """Make the call that compares two experiments of the service's store."""
     body = {"first": checked_name(first, "first"), "second": checked_name(second, "second")}
     return Call(method="POST", path="/v1/replicate", body=body, read=dict)
 
 
 def plan_call(question: Mapping[str, Any]) -> Call[tuple[dict[str, Any], Protocol]]:
-    """Plan an experiment."""
+    """Make the call that plans an experiment; its answer is the plan as plain data, and its protocol."""
 
     def read(content: Any) -> tuple[dict[str, Any], Protocol]:
         return content["plan"], Protocol.from_dict(content["protocol"])
@@ -126,14 +129,14 @@ class ExperimentCard:
 
 
 class ExperimentCalls:
-    """Makes the requests of one experiment: a method for each of `Experiment`."""
+    """Makes the calls of one experiment, one method for each method of `Experiment`; it sends nothing itself."""
 
     def __init__(self, card: ExperimentCard) -> None:
         self._path, self._card = _path(card.name), card
         self._ids = TicketIds(card.name, bare=card.bare_tickets)
 
     def ask(self, n: int = 1, request_id: str | None = None, *, unit: str | None = None) -> Call[Answer]:
-        """Ask for tickets; a call without a key gets one, so that it can be sent again."""
+        """Make the call for tickets; without a key or unit it gets a random key, so that it can be sent again."""
         n = integer(n, "n", 1, MOST_TICKETS)
         if unit is None:
             key = uuid.uuid4().hex if request_id is None else checked_request(request_id)
@@ -142,7 +145,7 @@ class ExperimentCalls:
             raise InvalidArgument("unit", unit, "one ticket and no request id: a unit is its own request")
         return self._post("ask", {"unit": checked_text(unit, "unit", LONGEST_UNIT)}, Answer.from_dict)
 
-    def tell_many(self, rewards: Iterable[Telling]) -> Call[list[Told]] | None:
+    def tell_many(self, rewards: Tellings) -> Call[list[Told]] | None:
         """Tell rewards, all of them or none; no call comes back for no rewards."""
         tellings = checked_tellings(rewards, self._card)
         if not tellings:
@@ -161,7 +164,7 @@ class ExperimentCalls:
         return self._post("tell", {"rewards": listed}, lambda content: list(content["told"]))
 
     def tell_totals(self, batch: int, totals: Totals) -> Call[Told]:
-        """Tell a whole batch at once."""
+        """Make the call that tells a whole batch at once."""
         batch = integer(batch, "batch", 1, 10**6)
         counts, sums = checked_totals(self._card, totals)
         names = self._card.arm_names
@@ -170,7 +173,7 @@ class ExperimentCalls:
         return self._post("totals", body, lambda content: content["told"][0])
 
     def correct(self, ticket: str, reward: float, reason: str) -> Call[Changed]:
-        """Replace a reward that was wrong."""
+        """Make the call that replaces a wrong reward."""
         value = self._card.rewards.checked(reward)
         self._ids.read(ticket)
         body = {"ticket": ticket, "reward": value, "reason": checked_text(reason, "reason", LONGEST_TEXT)}
@@ -178,7 +181,7 @@ class ExperimentCalls:
 
     def missing_many(self, tickets: Iterable[str], reason: str, *, by: str = "") -> Call[list[Changed]] | None:
         """Say that rewards will not come; no call comes back for no tickets."""
-        listed = list(tickets)
+        listed = items_in(tickets, "tickets", "a list of ids")
         body = {"tickets": listed, **_reasons(reason, by)}
         for ticket in listed:
             self._ids.read(ticket)
@@ -187,21 +190,21 @@ class ExperimentCalls:
         return self._post("missing", body, lambda content: list(content["changed"])) if listed else None
 
     def missing_older(self, older_than: float | timedelta, reason: str, *, by: str = "") -> Call[int]:
-        """Say of all old tickets that their rewards will not come."""
+        """Make the call that gives up all tickets older than this; its answer is how many there were."""
         body = {"older_than": checked_age(older_than), **_reasons(reason, by)}
         return self._post("missing-older", body, lambda content: int(content["given_up"]))
 
     def stop(self, reason: str) -> Call[Changed]:
-        """End the experiment before its horizon."""
+        """Make the call that ends the experiment before its horizon."""
         body = {"reason": checked_text(reason, "reason", LONGEST_TEXT)}
         return self._post("stop", body, lambda content: content["changed"][0])
 
     def status(self) -> Call[ExperimentStatus]:
-        """Look up where the experiment stands."""
+        """Make the call that looks up where the experiment stands."""
         return Call(method="GET", path=self._path, read=ExperimentStatus.from_dict)
 
     def pending(self, older_than: float | timedelta | None = None, most: int = 1000) -> Call[PendingTickets]:
-        """List tickets without a reward."""
+        """Make the call that lists tickets without a reward."""
         query = {"limit": str(integer(most, "most", 1, 10_000))}
         if older_than is not None:
             query["older_than"] = repr(checked_age(older_than))
@@ -212,7 +215,7 @@ class ExperimentCalls:
         return Call(method="GET", path=f"{self._path}/pending", query=query, read=read)
 
     def events(self, after: int, limit: int) -> Call[tuple[list[dict[str, Any]], int | None]]:
-        """Read a page of the log; the events come back, and where the next page begins."""
+        """Make the call for a page of the log; its answer is the events, and where the next page begins, if any."""
         query = {"after": str(integer(after, "after", 0, 2**62)), "limit": str(integer(limit, "limit", 1, 10_000))}
 
         def read(content: Any) -> tuple[list[dict[str, Any]], int | None]:
@@ -227,7 +230,7 @@ class ExperimentCalls:
         metric_ranges: Mapping[str, tuple[float, float]] | None,
         guardrails: Iterable[str] | None,
     ) -> Call[AnalysisContent]:
-        """Say what the experiment taught."""
+        """Make the call that analyses the experiment."""
         body = {
             "confidence": confidence,
             "binary": binary,
@@ -237,11 +240,11 @@ class ExperimentCalls:
         return self._post("analyse", body, _same)
 
     def verify(self, expect: str | None) -> Call[VerificationContent]:
-        """Replay the log."""
+        """Make the call that replays the log."""
         return self._post("verify", {} if expect is None else {"expect": expect}, _same)
 
     def export(self, kind: str) -> Call[bytes]:
-        """Get a file."""
+        """Make the call that fetches an exported file, as bytes."""
         return Call(method="GET", path=f"{self._path}/export/{quote(kind, safe='')}", read=bytes)
 
     def _post(self, verb: str, body: Mapping[str, Any], read: Callable[[Any], T]) -> Call[T]:
@@ -249,7 +252,7 @@ class ExperimentCalls:
 
 
 def _number(total: Fraction) -> int | float:
-    """Write an exact total as a number that JSON holds exactly."""
+    """Return an exact total as an int or a float; raise `InvalidArgument` if no float equals it."""
     if total.denominator == 1:
         return total.numerator
     if Fraction(float(total)) != total:

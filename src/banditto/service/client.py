@@ -14,10 +14,11 @@ import httpx
 from banditto.core.errors import InvalidArgument
 from banditto.core.protocol import Protocol
 from banditto.live.answers import Answer, Changed, ExperimentStatus, PendingTickets, Told
-from banditto.live.ask_tell import Telling, Totals
+from banditto.live.ask_tell import Totals
 from banditto.live.metrics import Metrics
 from banditto.live.opening import wanted_registration
 from banditto.live.registration import Registration, registered
+from banditto.live.told_rewards import Tellings
 from banditto.live.verify import VerificationContent
 from banditto.measure.analysis.analysis import AnalysisContent
 from banditto.service import calls
@@ -149,7 +150,7 @@ class RemoteExperiment:
         """Record a ticket's reward, as `Experiment.tell` does."""
         return self.tell_many([(ticket, reward, metrics, arm)])[0]
 
-    def tell_many(self, rewards: Iterable[Telling]) -> list[Told]:
+    def tell_many(self, rewards: Tellings) -> list[Told]:
         """Record several rewards, all of them or none, as `Experiment.tell_many` does; 10,000 at the most."""
         call = self._calls.tell_many(rewards)
         return [] if call is None else self._client.send(call)
@@ -235,7 +236,7 @@ class RemoteExperiment:
 
 
 def trusted(verify_tls: bool | str) -> Any:
-    """Make what httpx trusts: the system's certificates, those of a file, or anybody."""
+    """Return `verify` for httpx: True or False as given, else a TLS context that trusts the file's certificates."""
     if isinstance(verify_tls, bool):
         return verify_tls
     import ssl

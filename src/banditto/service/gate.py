@@ -38,7 +38,7 @@ NeededScope = Scope | Literal["any"] | None
 
 
 class Door(NamedTuple):
-    """A route: how it is called, and the scope that it needs; "any" is any token's, None lets everybody in."""
+    """One route: how it is called, and the scope that its token needs ("any": any token; None: no token)."""
 
     method: str
     template: str
@@ -61,7 +61,7 @@ class Doors:
         self.all.append(Door(method, template, compile_path(template)[0], scope, page, largest_body))
 
     def find(self, method: str, path: str) -> tuple[Door, Mapping[str, str]]:
-        """Find the route of a request, with what stands in its path; there may be none."""
+        """Return the route of a request, and the parts of its path by name; raise a refusal if there is none."""
         methods: list[str] = []
         for door in self.all:
             found = door.pattern.match(path)
@@ -76,7 +76,7 @@ class Doors:
 
 
 class Gate:
-    """Lets requests in whose token is known and enough, at a bearable rate; an ASGI application around another."""
+    """ASGI application that lets requests in whose token is valid, has the scope, and does not come too often."""
 
     def __init__(self, inner: ASGIApp, doors: Doors, settings: ServiceSettings, lanes: Lanes) -> None:
         self._inner, self._doors, self._lanes = inner, doors, lanes
@@ -118,7 +118,7 @@ class Gate:
         await self._inner(connection, receive, send)
 
     async def admitted(self, connection: Connection, text: str) -> Token:
-        """Find out whose token this is, and whether it may be used now."""
+        """Return the token with this text; raise `NotAllowed` if it is unknown, expired, revoked or used too often."""
         halves = halves_of(text)
         address = str((connection.get("client") or ("nobody",))[0])
         if halves is None:  # which costs nothing
@@ -135,6 +135,7 @@ class Gate:
         return token
 
     async def _look_up(self, public: str, address: str) -> KeptToken | None:
+        """Return a token by its public half, from a short memory or from the store; None if there is none."""
         known = self._kept.get(public)
         if known is not None and time.monotonic() - known[0] < self._memory:
             return known[1]
@@ -157,7 +158,7 @@ class Gate:
 
 
 def _answer(refusal: Refusal, page: bool) -> ASGIApp:
-    """Write a refusal for whoever called: as a page for people, as an object for programs."""
+    """Turn a refusal into a response: a page for browsers, JSON for programs."""
     if not page:
         return refusal.response()
 
@@ -168,7 +169,7 @@ def _answer(refusal: Refusal, page: bool) -> ASGIApp:
 
 
 def _bearer(connection: Connection) -> str:
-    """Look up the token of a request; empty text comes back if there is none, or more than one."""
+    """Return the token in a request's headers; empty text if there is none, or more than one."""
     given = [value for name, value in connection["headers"] if name == b"authorization"]
     if len(given) != 1:
         return ""

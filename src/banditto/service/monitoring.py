@@ -63,7 +63,7 @@ class Counts:
         seconds.observe(took)
 
     def _of_step(self, experiment: str, step: str, outcome: str) -> tuple[Counter, Counter, Histogram]:
-        """Look up the numbers of a kind of step, by labels, which takes longer than to count."""
+        """Return Prometheus' counters for a kind of step; the lookup costs more than counting, so it is cached."""
         return (
             self.steps.labels(experiment, step, outcome),
             self.tickets.labels(experiment, step),
@@ -74,7 +74,7 @@ class Counts:
         return self.requests.labels(method, route, str(status)), self.request_seconds.labels(route)
 
     def answer(self) -> Response:
-        """Write all numbers as Prometheus reads them."""
+        """Return a response with all counts in Prometheus' text format."""
         registry = self._registry
         if os.environ.get(_SHARED):
             registry = CollectorRegistry()
@@ -84,7 +84,7 @@ class Counts:
 
 
 class Watch:
-    """Logs and counts every request, and answers for whatever was not expected; an ASGI application."""
+    """ASGI application that logs and counts every request, and answers 500 for unexpected errors."""
 
     def __init__(self, inner: ASGIApp, counts: Counts) -> None:
         self._inner, self._counts = inner, counts
@@ -113,6 +113,7 @@ class Watch:
             self._note(scope, noted, status, time.perf_counter() - begun)
 
     def _note(self, scope: Scope, noted: dict[str, Any], status: int, seconds: float) -> None:
+        """Count a request, and log it with its status, seconds, token id and experiment."""
         route, method = str(noted.get("route", "none")), str(scope["method"])
         method = method if method in ("GET", "PUT", "POST", "DELETE", "HEAD", "OPTIONS", "PATCH") else "other"
         self._counts.on_request(method, route, status, seconds)
@@ -136,11 +137,11 @@ class Watch:
 
 
 def bug() -> ServiceError:
-    """Say that something happened which should not."""
+    """Return the error that tells a caller of an unexpected failure."""
     return ServiceError(500, "this is a bug in banditto; the service's log says where")
 
 
 def _places(error: BaseException) -> list[str]:
-    """Say where an error came from: files, lines and its kind; its words may hold what callers sent."""
+    """Return where an error came from: its kind, files and lines, without its message, which may hold callers' data."""
     frames = traceback.extract_tb(error.__traceback__)
     return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames] + [type(error).__name__]

@@ -17,11 +17,11 @@ _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circul
 
 
 def json_response(content: Mapping[str, object], status: int = 200) -> Response:
-    """Write an object as an answer; ASCII alone, so that no letter of a name can break anything."""
+    """Return a response with an object as JSON in ASCII."""
     return Response(_ENCODER.encode(content), status, _HEADERS, "application/json")
 
 
 def problem_response(error: BandittoError, status: int | None = None) -> Response:
-    """Write an error as an answer, in the form of RFC 9457."""
+    """Return a response with an error as JSON, in the form of RFC 9457."""
     problem = problem_of(error, status)
     return Response(_ENCODER.encode(problem), problem["status"], _HEADERS, MEDIA_TYPE)

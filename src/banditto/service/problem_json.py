@@ -69,7 +69,7 @@ def status_of_error(error: BandittoError) -> int:
 
 
 def problem_of(error: BandittoError, status: int | None = None) -> Problem:
-    """Write an error as plain data; another status than the error's own may be given."""
+    """Return an error as plain data for RFC 9457; `status` replaces the error's own HTTP status."""
     number = status_of_error(error) if status is None else status
     made: Problem = {
         "type": f"urn:banditto:problem:{error.code}",
@@ -91,7 +91,7 @@ def problem_of(error: BandittoError, status: int | None = None) -> Problem:
 
 
 def error_of(status: int, problem: Mapping[str, Any]) -> BandittoError:
-    """Make the library's error again from what a service answered."""
+    """Return the library's error that a service's answer describes."""
     code, detail = str(problem.get("code", "")), str(problem.get("detail", ""))
     if code == "invalid-argument" and {"argument", "given", "allowed"} <= set(problem):
         parts = (str(problem["argument"]), Shown(problem["given"]), str(problem["allowed"]))

@@ -17,7 +17,7 @@ class RateLimits:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # what is left, and when that was
 
     def wait(self, caller: str) -> float:
-        """Take one request from a caller's bucket; 0 comes back, or seconds after which there will be one."""
+        """Count one request of a caller; return 0 if it may go on, else the seconds until it may."""
         moment = self._clock()
         left, last = self._buckets.pop(caller, (self._most, moment))
         left = min(self._most, left + (moment - last) * self._rate)

@@ -19,17 +19,17 @@ class Refusal(Exception):
 
     @classmethod
     def of_method(cls, given: str, allowed: str) -> Refusal:
-        """Say that there is a route, and not for this method."""
+        """Return the refusal of a method that this path does not have."""
         return cls(ServiceError(405, f"method: got {shown(given)}, allowed: {allowed}"), headers={"Allow": allowed})
 
     @classmethod
     def of_rate(cls, seconds: float) -> Refusal:
-        """Say that somebody calls too often."""
+        """Return the refusal of a caller who comes too often, with the seconds to wait."""
         error = ServiceError(429, f"too many requests; the next one may come in {seconds:.3f} s")
         return cls(error, headers={"Retry-After": str(max(1, round(seconds)))})
 
     def response(self) -> Response:
-        """Write the answer."""
+        """Return the refusal as an HTTP response."""
         made = problem_response(self.error, self.status)
         made.headers.update(self.headers)
         if made.status_code == HTTPStatus.UNAUTHORIZED:

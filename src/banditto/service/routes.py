@@ -18,11 +18,11 @@ from starlette.responses import Response, StreamingResponse
 from banditto.core.errors import InvalidArgument, LogError
 from banditto.live.analyse import analyse
 from banditto.live.answers import AnswerContent, StatusContent
-from banditto.live.ask_tell import Telling
 from banditto.live.checked_words import checked_name
 from banditto.live.experiment import Experiment
 from banditto.live.export import export, read_log
 from banditto.live.replicate import ReplicationContent, replicate
+from banditto.live.told_rewards import Telling
 from banditto.live.verify import VerificationContent, verify
 from banditto.measure.analysis.analysis import AnalysisContent
 from banditto.service import bodies, replies
@@ -253,7 +253,7 @@ class Routes:
 
 
 def exported(url: str, name: str, kind: ExportKind) -> IO[bytes]:
-    """Write an export into a file that is gone when it is closed; only what is whole is sent."""
+    """Write an export into a temporary file and return it, rewound; it is deleted when it is closed."""
     file = tempfile.TemporaryFile()  # noqa: SIM115 (it is closed when it was sent)
     try:
         if kind == "html":
@@ -273,7 +273,7 @@ def exported(url: str, name: str, kind: ExportKind) -> IO[bytes]:
 
 
 def file_response(file: IO[bytes], name: str, kind: ExportKind) -> Response:
-    """Send an export, part by part; it is closed afterwards."""
+    """Return a response that streams an export, and closes its file afterwards."""
     ending = f'attachment; filename="{name}.{kind}"'
     headers = {"Content-Disposition": ending, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
     if kind == "html":  # a report has no business with anything but itself
@@ -289,7 +289,7 @@ def _parts(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _token(request: Request) -> Token:
-    """Find the token that the gate has let in."""
+    """Return the token with which the gate let this request in."""
     found: Token = request.scope["state"]["token"]
     return found
 

@@ -30,7 +30,7 @@ class Attempts:
         self._pause = _FIRST_PAUSE
 
     def pause(self, answer: httpx.Response | None, error: httpx.TransportError | None = None) -> float | None:
-        """Say how long to wait before the next attempt; None comes back when there is no time for one, or no hope."""
+        """Return the seconds to wait before the next attempt; None if there is no time left, or no hope."""
         asked = 0.0
         if "CERTIFICATE_VERIFY_FAILED" in str(error):  # httpx has no other name for it
             return None
@@ -59,14 +59,14 @@ def checked_address(url: str) -> str:
 
 
 def headers_of(token: str) -> dict[str, str]:
-    """Write the headers of every request."""
+    """Return the headers of every request."""
     if not isinstance(token, str) or not token.isascii() or not token.isprintable() or not token.strip():
         raise InvalidArgument("token", "something else", "the text of a token, as `banditto token create` printed it")
     return {"Authorization": f"Bearer {token.strip()}", "User-Agent": f"banditto/{__version__}"}
 
 
 class Requests:
-    """Writes calls as requests of httpx. Address, headers and limits are worked out once, and not for each request."""
+    """Turns calls into httpx requests; address, headers and limits are worked out once."""
 
     def __init__(self, http: httpx.Client | httpx.AsyncClient) -> None:
         self._base = str(http.base_url).rstrip("/")
@@ -75,7 +75,7 @@ class Requests:
         self._urls: dict[str, httpx.URL] = {}  # by path, of calls without a query
 
     def of(self, call: Call[Any]) -> httpx.Request:
-        """Write a call."""
+        """Return a call as an httpx request."""
         headers = [*self._headers, *((name.encode(), value.encode()) for name, value in call.headers.items())]
         content = b""
         if call.body is not None:
@@ -85,6 +85,7 @@ class Requests:
         return httpx.Request(call.method, self._url(call), headers=headers, stream=stream, extensions=self._extensions)
 
     def _url(self, call: Call[Any]) -> httpx.URL:
+        """Return the URL of a call; those without a query are cached."""
         if call.query:
             return httpx.URL(self._base + call.path, params=call.query)
         found = self._urls.get(call.path)
@@ -115,7 +116,7 @@ def read_answer(call: Call[T], answer: httpx.Response) -> T:
 
 
 def give_up(address: str, error: httpx.HTTPError) -> NoReturn:
-    """Say that a service does not answer."""
+    """Raise the error which says that a service does not answer."""
     kind = type(error).__name__
     words = " ".join(str(error).split())[:200]
     raise ServiceError(0, f"the service at {address} does not answer ({kind}{': ' + words if words else ''})") from None

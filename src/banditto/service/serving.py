@@ -23,7 +23,6 @@ DEFAULT_PORT = 8642
 _MOST_WORKERS = 64
 _GRACE = 30  # seconds for requests that are under way when the service is told to end
 _HEALTHY = 5  # seconds after which a worker that does not move is replaced
-_HEADERS = 64 * 1024  # bytes
 _SHARED_COUNTS = "PROMETHEUS_MULTIPROC_DIR"
 
 
@@ -73,7 +72,7 @@ class Listening:
             ) from None
 
     def address(self, port: int) -> str:
-        """Write the service's URL."""
+        """Return the service's URL."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http{'' if self.certificate is None else 's'}://{host}:{port}"
 
@@ -95,14 +94,13 @@ def serve(settings: ServiceSettings, listening: Listening, *, quiet: bool = Fals
             workers=listening.workers,
             http="banditto.service.patient_protocol:PatientProtocol",
             ws="none",
-            loop="asyncio",
+            loop="auto",  # uvloop, which [service] installs where it exists; asyncio's own on Windows
             lifespan="on",
             access_log=False,
             log_config=_logging(quiet),
             server_header=False,
             proxy_headers=listening.proxy is not None,
             forwarded_allow_ips=listening.proxy,
-            h11_max_incomplete_event_size=_HEADERS,
             timeout_graceful_shutdown=_GRACE,
             timeout_worker_healthcheck=_HEALTHY,
             ssl_certfile=listening.certificate,
@@ -123,7 +121,7 @@ def serve(settings: ServiceSettings, listening: Listening, *, quiet: bool = Fals
 
 
 def _bound(listening: Listening) -> Any:
-    """Bind the socket, which all workers share."""
+    """Bind and return the socket, which all workers share."""
     import socket
 
     family = socket.AF_INET6 if ":" in listening.host else socket.AF_INET
@@ -176,6 +174,7 @@ def _shared_counts(several: bool) -> Iterator[None]:
 
 @contextmanager
 def _variable(name: str, value: str) -> Iterator[None]:
+    """Set an environment variable inside this context, and restore it afterwards."""
     before = os.environ.get(name)
     os.environ[name] = value
     try:
@@ -188,7 +187,7 @@ def _variable(name: str, value: str) -> Iterator[None]:
 
 
 def _logging(quiet: bool) -> dict[str, Any]:
-    """Log lines of JSON on stderr: requests, and what uvicorn says of itself."""
+    """Return the logging configuration: lines of JSON on stderr, of requests and of uvicorn."""
     level = "WARNING" if quiet else "INFO"
     one = {"handlers": ["stderr"], "level": level, "propagate": False}
     return {

@@ -6,9 +6,8 @@ with a request is said in one place.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -23,7 +22,7 @@ B = TypeVar("B", bound=Body)
 
 
 class Shortcut:
-    """Hands asks and tells that are well formed to their routes, and the rest to FastAPI; an ASGI application."""
+    """ASGI application that sends well-formed asks and tells straight to their routes, and the rest to FastAPI."""
 
     def __init__(self, inner: ASGIApp, routes: Routes, unknown: Callable[[Token, Refusal], Response]) -> None:
         self._inner, self._routes, self._unknown = inner, routes, unknown
@@ -48,7 +47,7 @@ class Shortcut:
         await response(scope, receive, send)
 
     def _acting(self, route: str, scope: Scope, text: bytes) -> Awaitable[Response] | None:
-        """Begin to answer a request that is well formed; None comes back for any other."""
+        """Start to answer a well-formed request, and return the awaitable; None for any other request."""
         types, keys = _headers(scope, b"content-type"), _headers(scope, b"idempotency-key")
         if types != [b"application/json"] or len(keys) > 1:
             return None
@@ -66,16 +65,15 @@ def _headers(scope: Scope, wanted: bytes) -> list[bytes]:
 
 
 def _read(kind: type[B], text: bytes) -> B | None:
-    """Read a body as FastAPI does; None comes back for one that it would refuse."""
+    """Parse a body in one go; None for one that FastAPI would refuse."""
     try:
-        content: Any = json.loads(text)
-        return kind.model_validate(content)
-    except (ValueError, RecursionError):  # pydantic's errors are the former
+        return kind.model_validate_json(text)
+    except ValueError:  # pydantic's errors are such
         return None
 
 
 def _once(message: Message, receive: Receive) -> Receive:
-    """Return what gives a message that was received already, and after it what comes next."""
+    """Return a `receive` that first repeats a message that was taken already, then passes on the next ones."""
     waiting = [message]
 
     async def again() -> Message:

@@ -44,6 +44,7 @@ class SideProcess:
             self._waiting -= 1
 
     async def _run(self, function: Callable[..., T], arguments: tuple[Any, ...]) -> T:
+        """Call a function in the process and return its result; after too many seconds the process is ended."""
         with self._lock:
             if self._pool is None:
                 self._pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))

@@ -140,7 +140,7 @@ def list_tokens(store: Store) -> list[Token]:
 
 
 def revoke_token(store: Store, public: str) -> Token:
-    """Take a token back, by its id; what it was for comes back."""
+    """Revoke a token by its id, and return it."""
     looks_right = re.fullmatch(r"[0-9a-f]{12}", public)
     if not looks_right or not store.write(lambda rows: rows.revoke_token(public, now())):
         given = public if looks_right else "something else"  # it may be a whole token
@@ -162,7 +162,7 @@ def checked_scopes(scopes: Iterable[str]) -> tuple[Scope, ...]:
 
 
 def hash_of(secret: str) -> str:
-    """Return what is kept of a secret."""
+    """Return the sha256 of a secret in hexadecimal, which the store keeps instead of it."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -179,7 +179,7 @@ def looked_up(store: Store, public: str) -> KeptToken | None:
 
 
 def recognised(kept: KeptToken | None, secret: str) -> Token:
-    """Compare a secret with what was kept; the token comes back, or it is refused.
+    """Compare a secret with the stored hash; return the token, or raise `NotAllowed`.
 
     A secret is compared in the same time wherever it differs, and a token that does not exist takes as long as a wrong
     one.

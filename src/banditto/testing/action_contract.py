@@ -20,20 +20,20 @@ Check = Callable[[ActionSet], None]
 
 
 def directions(dimension: int, count: int = 24) -> FloatArray:
-    """Directions (direction, feature): the axes to both sides, nothing at all, and others."""
+    """Return directions (direction, feature) to try: the axes to both sides, the zero vector, and random ones."""
     columns = [Coins(7, 0, count).uniform("direction", feature)[:, 0] for feature in range(dimension)]
     unit = np.eye(dimension)
     return np.vstack([unit, -unit, np.zeros((1, dimension)), np.array(columns).T * 2.0 - 1.0])
 
 
 def size_of(actions: ActionSet) -> float:
-    """The largest coordinate of any action."""
+    """Return the largest absolute coordinate of any action."""
     unit = np.eye(actions.dimension)
     return max(max(map(abs, actions.maximise(sign * row))) for row in unit for sign in (1.0, -1.0))
 
 
 def check_maximisers(actions: ActionSet) -> None:
-    """No maximiser of another direction is better, and asking again in another order changes nothing."""
+    """Check that every maximiser is best in its direction, and the same when asked again in another order."""
     asked = directions(actions.dimension)
     found = np.array([actions.maximise(direction) for direction in asked])
     assert found.shape == asked.shape
@@ -46,7 +46,7 @@ def check_maximisers(actions: ActionSet) -> None:
 
 
 def check_cuts(actions: ActionSet) -> None:
-    """A cut keeps what satisfies it and nothing else; one that keeps nothing is refused."""
+    """Check that a cut keeps exactly what satisfies it, and that one that keeps nothing is refused."""
     slack = CLOSE * size_of(actions) * actions.dimension
     for normal in directions(actions.dimension)[-4:]:
         high = float(normal @ np.array(actions.maximise(normal)))
@@ -64,7 +64,7 @@ def check_cuts(actions: ActionSet) -> None:
 
 
 def check_design(actions: ActionSet) -> None:
-    """g is at least the norm of every action that can be found, in V^-1 of the design."""
+    """Check that g is at least the norm, in V^-1 of the design, of every action that can be found."""
     design = g_optimal_design(actions, accuracy=0.5)
     core = np.array(design.actions)[:, list(design.features)]
     inverse = np.linalg.inv((core * np.array(design.weights)[:, None]).T @ core)
@@ -77,7 +77,7 @@ def check_design(actions: ActionSet) -> None:
 
 
 def check_travels(actions: ActionSet) -> None:
-    """A copy in another process gives the same actions."""
+    """Check that a copy in another process gives the same actions."""
     copy = pickle.loads(pickle.dumps(actions))
     for direction in directions(actions.dimension):
         assert copy.maximise(direction) == actions.maximise(direction)

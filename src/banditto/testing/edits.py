@@ -12,10 +12,10 @@ Place = tuple[str | int, ...]  # keys and indices on the way to a number
 
 
 def scaled(protocol: Protocol) -> Iterator[tuple[str, Protocol, Protocol]]:
-    """For every kind of number in `resolved` its name, and the protocol with larger and with smaller ones.
+    """Yield each name of numbers in `resolved`, with two edited protocols: larger and smaller numbers.
 
-    Edited are all numbers of a name together, the first alone and the last alone. Numbers that are 0 stay what they
-    are, so they are left out.
+    All numbers of a name are edited together, then the first alone and the last alone. Numbers that are 0 cannot be
+    scaled, so they are left out.
     """
     content = protocol.to_dict()
     places: dict[str, list[Place]] = {}
@@ -30,7 +30,7 @@ def scaled(protocol: Protocol) -> Iterator[tuple[str, Protocol, Protocol]]:
 
 
 def edited(protocol: Protocol) -> Iterator[tuple[str, Protocol]]:
-    """The protocol with the first or the last of its batches or looks left out, or there twice, and what was done."""
+    """Yield what was done and the protocol with its first or last batch or look left out, or there twice."""
     for name in ("batches", "looks"):
         rows = protocol.to_dict()["resolved"].get(name, [])
         if rows:
@@ -41,7 +41,7 @@ def edited(protocol: Protocol) -> Iterator[tuple[str, Protocol]]:
 
 
 def _numbers(value: Any, place: Place = ()) -> Iterator[Place]:
-    """Where the integers and the binary fractions are."""
+    """Yield the place of every integer and binary fraction in nested content, as keys and indices."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield from _numbers(item, (*place, key))
@@ -65,6 +65,7 @@ def _smaller(value: Any) -> Any:
 
 
 def _with(protocol: Protocol, places: tuple[Place, ...], change: Callable[[Any], Any]) -> Protocol:
+    """Return the protocol with `change` applied to the numbers at these places of `resolved`."""
     content = protocol.to_dict()  # a fresh copy
     for *way, last in places:
         inner = content["resolved"]

@@ -23,19 +23,19 @@ Check = Callable[[Environment], None]
 def totals_of(
     environment: Environment, count: int, noise_seed: int = 5, draws: int = DRAWS, machine: Machine = HOST
 ) -> FloatArray:
-    """`draws` totals of `count` pulls of each arm, shape (R, K)."""
+    """Return `draws` totals of `count` pulls of each arm; shape (R, K)."""
     pulls = np.full((draws, len(environment.means)), count, dtype=np.int64)
     return _drawn(environment, pulls, (noise_seed, 0, 0), machine)
 
 
 def _drawn(environment: Environment, pulls: IntArray, address: tuple[int, int, int], machine: Machine) -> FloatArray:
-    """Totals of these pulls, drawn on a machine with the noise of an address."""
+    """Return totals of these pulls, drawn on a machine with the noise of an address (seed, side, block)."""
     totals: FloatArray = machine.host(environment.draw(machine.arrays.asarray(pulls), machine.noise(*address)))
     return totals
 
 
 def check_shape_and_zeros(environment: Environment, machine: Machine = HOST) -> None:
-    """Totals have the plan's shape and are zero where nothing is pulled; the plan is not modified."""
+    """Check that totals have the plan's shape, are zero where nothing is pulled, and leave the plan unchanged."""
     arms = len(environment.means)
     pulls = np.arange(7 * arms, dtype=np.int64).reshape(7, arms) % 3
     kept = pulls.copy()
@@ -47,7 +47,7 @@ def check_shape_and_zeros(environment: Environment, machine: Machine = HOST) -> 
 
 
 def check_fresh_noise(environment: Environment, machine: Machine = HOST) -> None:
-    """The same address gives the same totals; another side, block or seed gives others."""
+    """Check that the same address gives the same totals, and that another side, block or seed gives others."""
     pulls = np.full((64, len(environment.means)), 1000, dtype=np.int64)
     addresses = (1, 0, 0), (1, 1, 0), (1, 0, 1), (2, 0, 0)
     draws = [_drawn(environment, pulls, address, machine) for address in addresses]
@@ -57,7 +57,7 @@ def check_fresh_noise(environment: Environment, machine: Machine = HOST) -> None
 
 
 def check_moments(environment: Environment, machine: Machine = HOST) -> None:
-    """Mean and variance of totals at 10 to 10^15 pulls, against those of single rewards."""
+    """Check mean and variance of totals at 10 to 10^15 pulls against those of single rewards."""
     exact = environment.largest_count >= COUNTS[-1]
     for count, draws in ((count, DRAWS) for count in COUNTS) if exact else ONE_BY_ONE:
         totals = totals_of(environment, count, draws=draws, machine=machine)
@@ -78,7 +78,7 @@ def _assert_mean(values: FloatArray, mean: float, variance: float, reach: float)
 
 
 def check_single_rewards(environment: Environment) -> None:
-    """Rewards in compiled loops have the same mean and variance, and depend on nothing but their address."""
+    """Check that rewards in compiled loops have the same moments, and depend on nothing but their address."""
     reward, law = environment.round_kernel(), environment.round_parameters()
     key = np.uint64(77)
     for arm, (mean, variance) in enumerate(zip(environment.means, environment.variances, strict=True)):

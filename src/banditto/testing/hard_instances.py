@@ -18,7 +18,7 @@ MakePolicy = Callable[[int, int], Policy[Any]]  # from arms and horizon
 
 
 class Instance(NamedTuple):
-    """A policy on an environment, with what is special about it."""
+    """A policy on an environment, and a name that says what is hard about it."""
 
     name: str
     policy: Policy[Any]
@@ -26,19 +26,19 @@ class Instance(NamedTuple):
 
 
 def window_gap(policy: Policy[Any], batch: int, place: float = 0.5) -> float:
-    """The gap that lies at `place` (0 to 1) between the lowest and the highest threshold of a batch."""
+    """Return the gap that lies at `place` (0 to 1) between the lowest and the highest threshold of a batch."""
     row = policy.describe().to_dict()["batches"][batch - 1]
     return float(row["low"] + place * (row["high"] - row["low"]))
 
 
 def first_batch_below(policy: Policy[Any], gap: float) -> int:
-    """The first batch whose highest threshold is below `gap`."""
+    """Return the number of the first batch whose highest threshold is below `gap`."""
     rows = policy.describe().to_dict()["batches"]
     return next(int(row["batch"]) for row in rows if row["high"] < gap)
 
 
 def hard_instances(make: MakePolicy, horizons: dict[int, int]) -> Iterator[Instance]:
-    """Nineteen instances with 2, 5 and 10 arms; `horizons` says how long each runs."""
+    """Yield nineteen instances with 2, 5 and 10 arms; `horizons` gives the horizon for each number of arms."""
     two, five, ten = (make(arms, horizons[arms]) for arms in (2, 5, 10))
     for policy, label in ((two, "2 arms"), (five, "5 arms"), (ten, "10 arms")):
         others = policy.arms - 1

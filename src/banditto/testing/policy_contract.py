@@ -29,7 +29,7 @@ Check = Callable[[Any], None]
 
 
 def random_totals(pulls: IntArray, batch: int) -> FloatArray:
-    """Totals of rewards in [0, 1], different for every row and arm, with gaps that get arms dropped."""
+    """Return totals of rewards in [0, 1], different for every row and arm, with gaps that get arms dropped."""
     generator = np.random.default_rng([SEED, batch])
     rows, arms = pulls.shape
     rates = 0.9 - 0.8 * ((np.arange(arms) + np.arange(rows)[:, np.newaxis]) % arms) / arms
@@ -45,7 +45,10 @@ def play(
     convert: Callable[[Any], Any] | None = None,
     back: Callable[[Any], Any] = np.array,
 ) -> tuple[list[IntArray], Any]:
-    """All plans and the last state; `convert` maps NumPy arrays to another array library's, `back` those to NumPy's."""
+    """Play to the end, and return all plans and the last state.
+
+    `convert` turns NumPy arrays into those of another array library, `back` turns them into NumPy's again.
+    """
     change = convert or (lambda array: array)
     state = changed(policy.init(coins.count), change)
     plans: list[IntArray] = []
@@ -57,7 +60,7 @@ def play(
 
 
 def _recorded(totals: Mapping[int, FloatArray]) -> Totals:
-    """Totals that are known beforehand, batch by batch."""
+    """Return a function that gives totals known beforehand, by the number of the batch."""
     return lambda pulls, batch: totals[batch]
 
 
@@ -66,7 +69,7 @@ def _equal(first: list[IntArray], second: list[IntArray]) -> bool:
 
 
 def check_pulls_add_up(policy: BatchedPolicy[Any]) -> None:
-    """Every row's pulls are non-negative integers that add up to the horizon."""
+    """Check that every row's pulls are non-negative integers that add up to the horizon."""
     plans, _ = play(policy, Coins(SEED, count=REPLICATES))
     for plan in plans:
         assert plan.dtype == np.int64
@@ -76,7 +79,7 @@ def check_pulls_add_up(policy: BatchedPolicy[Any]) -> None:
 
 
 def check_rows_are_independent(policy: BatchedPolicy[Any]) -> None:
-    """One row of many replicates equals the single run with the same coins and totals."""
+    """Check that one row of many replicates equals the single run with the same coins and totals."""
     plans, _ = play(policy, Coins(SEED, count=REPLICATES))
     for row in (0, REPLICATES - 1):
         wide = {batch: random_totals(plan, batch)[row : row + 1] for batch, plan in enumerate(plans, 1)}
@@ -91,7 +94,7 @@ def check_rows_are_independent(policy: BatchedPolicy[Any]) -> None:
 
 
 def check_inputs_are_kept(policy: BatchedPolicy[Any]) -> None:
-    """`plan` and `decide` modify neither state nor totals, and give the same answer twice."""
+    """Check that `plan` and `decide` modify neither state nor totals, and give the same answer twice."""
     coins = Coins(SEED, count=REPLICATES)
     state = policy.init(REPLICATES)
     while True:
@@ -112,7 +115,7 @@ def check_inputs_are_kept(policy: BatchedPolicy[Any]) -> None:
 
 
 def check_rows_can_be_taken(policy: BatchedPolicy[Any]) -> None:
-    """Every array of a state has the replicates first: some rows, taken at any batch, go on as they would have."""
+    """Check that rows taken out of a state at any batch go on as they would have: replicates are the first axis."""
     if not policy.arms:
         return  # for infinite sets the engine takes none
     rows = np.array([1, 4, 5, 11])
@@ -134,7 +137,7 @@ def check_rows_can_be_taken(policy: BatchedPolicy[Any]) -> None:
 
 
 def check_array_standard(policy: BatchedPolicy[Any]) -> None:
-    """The same decisions under array-api-strict, which refuses all that is not in the standard."""
+    """Check for the same decisions under array-api-strict, which refuses all that is not in the standard."""
     import array_api_strict as strict
 
     coins = Coins(SEED, count=REPLICATES)
@@ -144,7 +147,7 @@ def check_array_standard(policy: BatchedPolicy[Any]) -> None:
 
 
 def check_last_totals_do_not_matter(policy: BatchedPolicy[Any]) -> None:
-    """Totals of pulls that end a horizon decide nothing."""
+    """Check that totals of the pulls that end a horizon decide nothing."""
     spent = np.zeros(REPLICATES, dtype=np.int64)
 
     def without_the_last(pulls: IntArray, batch: int) -> FloatArray:
@@ -162,18 +165,18 @@ def _registered(policy: Any) -> bool:
 
 
 def _read(policy: Any, protocol: Protocol) -> Any:
-    """The policy of a protocol, by the registry or, for one that is not listed there, by its own class."""
+    """Return the policy that a protocol describes, by the registry or, if it is not listed there, by its own class."""
     return policy_of(protocol) if _registered(policy) else type(policy).from_protocol(protocol)
 
 
 def _protocol(policy: Any) -> Protocol:
-    """A policy's protocol; a policy without a rho is handed one."""
+    """Return a policy's protocol; a policy without a rho of its own gets 0.1."""
     written: Protocol = policy.protocol(seed=1) if isinstance(policy, Policy) else policy.protocol(seed=1, rho=0.1)
     return written
 
 
 def check_protocol_says_what_the_policy_is(policy: Any) -> None:
-    """The protocol has the policy's own arms, horizon and rho, and refuses to be told others."""
+    """Check that the protocol has the policy's own arms, horizon and rho, and that others are refused."""
     if not hasattr(policy, "protocol"):
         return  # a class of one's own without a guarantee; `certify` writes it down
     protocol = _protocol(policy)
@@ -191,7 +194,7 @@ def check_protocol_says_what_the_policy_is(policy: Any) -> None:
 
 
 def check_protocol_round_trip(policy: Any) -> None:
-    """A protocol survives JSON and TOML, and the policy read from it plans and decides alike.
+    """Check that a protocol survives JSON and TOML, and that the policy read from it plans and decides alike.
 
     A policy that banditto does not list is read by its own class's `from_protocol`.
     """
@@ -210,7 +213,7 @@ def check_protocol_round_trip(policy: Any) -> None:
 
 
 def check_places(policy: BatchedPolicy[Any]) -> None:
-    """A policy for infinite sets says which action each slot pulls, and only actions of its set."""
+    """Check that a policy for infinite sets says which action each slot pulls, and only actions of its set."""
     if not isinstance(policy, PlacedPolicy) or isinstance(getattr(policy, "actions", None), FiniteActions):
         return
     state = policy.init(REPLICATES)
@@ -229,13 +232,13 @@ def check_places(policy: BatchedPolicy[Any]) -> None:
 
 
 def check_pickles(policy: BatchedPolicy[Any]) -> None:
-    """A copy sent to a worker plans alike."""
+    """Check that a copy sent to a worker plans alike."""
     coins = Coins(SEED, count=REPLICATES)
     assert _equal(play(policy, coins)[0], play(pickle.loads(pickle.dumps(policy)), coins)[0])
 
 
 def check_guarantee_adds_up(policy: Policy[Any]) -> None:
-    """The total is the sum of its terms, and `holds` says whether it is at most rho."""
+    """Check that the total is the sum of its terms, and that `holds` says whether it is at most rho."""
     guarantee = policy.guarantee()
     assert all(term.value >= 0 and term.name and term.statement for term in guarantee.terms)
     assert math.isclose(guarantee.total, sum(term.value for term in guarantee.terms), rel_tol=1e-12, abs_tol=1e-300)
@@ -246,7 +249,7 @@ def check_guarantee_adds_up(policy: Policy[Any]) -> None:
 
 
 def check_edited_constants(policy: Any) -> None:
-    """A protocol whose constants somebody has edited is refused, or gets no bound that its proof does not give.
+    """Check that a protocol with edited constants is refused, or gets no bound that its proof does not give.
 
     Every number in `resolved` is made 1,024 times larger and smaller. One of the two directions must cost the policy
     its bound, unless `free_constants` names the number as one that the proof leaves free. Batches are left out and
@@ -267,7 +270,7 @@ def check_edited_constants(policy: Any) -> None:
 
 
 def _kept(policy: Any, protocol: Protocol) -> Guarantee | None:
-    """The guarantee of an edited protocol, if it is read at all and its bound is at most rho."""
+    """Return the guarantee of an edited protocol; None if it is refused, or its bound exceeds rho."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ShortHorizonWarning)
@@ -285,16 +288,16 @@ def _kept(policy: Any, protocol: Protocol) -> Guarantee | None:
 
 
 def check_description(policy: Policy[Any]) -> None:
-    """`describe()` names the horizon and has a table; the minimum horizon is positive."""
+    """Check that `describe()` names the horizon and has a table, and that the minimum horizon is positive."""
     description = policy.describe()
-    assert str(policy.horizon) in description.table()
+    assert f"{policy.horizon:,}" in description.table()
     assert "<table>" in description._repr_html_()
     minimum = policy.minimum_horizon()
     assert minimum is None or minimum >= policy.arms
 
 
 def check_level(policy: Policy[Any]) -> None:
-    """What is promised, every pull or the winner alone, is said alike by policy, guarantee and protocol.
+    """Check that policy, guarantee and protocol agree on what is promised: every pull, or the winner alone.
 
     A policy that promises the winner alone pulls all arms equally often until it names one, and leaves the rest to it.
     """

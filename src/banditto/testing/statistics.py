@@ -22,7 +22,7 @@ def assert_rate_at_most(successes: int, trials: int, rate: float, level: float) 
 
 
 def detectable_rate(trials: int, rate: float, level: float, power: float = 0.8) -> float:
-    """The smallest true probability that `assert_rate_at_most` refuses with probability `power`, to 1e-4."""
+    """Return the smallest true probability that `assert_rate_at_most` refuses with probability `power`, to 1e-4."""
     critical = first_true(lambda count: lower_limit(count, trials, level) > rate, int(trials * rate), trials)
 
     def refused(ten_thousandths: int) -> bool:
@@ -33,7 +33,7 @@ def detectable_rate(trials: int, rate: float, level: float, power: float = 0.8) 
 
 
 def assert_same_mean(first: FloatArray, second: FloatArray, level: float) -> float:
-    """Fail when two independent samples have different means; the smallest difference that would fail is returned.
+    """Fail when two independent samples have different means; return the smallest difference that would fail.
 
     False-failure rate: `level`, by the normal approximation (use hundreds of values).
     """

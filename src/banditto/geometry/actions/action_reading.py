@@ -32,7 +32,7 @@ _KEYS = {
 
 
 def named_set(name: str, dimension: int) -> ConvexSet:
-    """Make the unit ball, the cube in it, or the simplex."""
+    """Return the unit ball, the cube inside it, or the simplex, by its name."""
     if name == "ball":
         return Ball(dimension=dimension)
     if name == "box":
@@ -43,7 +43,7 @@ def named_set(name: str, dimension: int) -> ConvexSet:
 
 
 def set_of(content: Any) -> ConvexSet:
-    """Make the set that a set's `to_dict` describes: a type, and what that type needs."""
+    """Return the set that `to_dict` of a set described: a type, and what that type needs."""
     kind = content.get("type") if isinstance(content, Mapping) else None
     if not isinstance(kind, str) or kind not in _KEYS:
         raise InvalidArgument("action_set", f"type {kind!r}", "an object with a type: " + ", ".join(_KEYS))
@@ -70,7 +70,7 @@ def _half_space(cut: Any) -> tuple[Any, Any]:
 
 
 def load_set(path: str | Path) -> ConvexSet:
-    """Read a set from a JSON file, which holds what `set_of` takes."""
+    """Return the set that a JSON file describes, in the form that `set_of` takes."""
     try:
         text = read_text(path, 64 * MIB)
     except Unreadable as error:
@@ -83,7 +83,7 @@ def load_set(path: str | Path) -> ConvexSet:
 
 
 def spread_actions(arms: int, dimension: int) -> FiniteActions:
-    """Make so many actions of length 1, spread evenly over directions, the same for everybody."""
+    """Return so many actions of length 1, spread evenly over all directions; the same ones every time."""
     features = range(integer(dimension, "dimension", 1, MOST_FEATURES))
     coins = Coins(0, 0, integer(arms, "arms", 2, _MOST_SPREAD))
     u, v = (np.concatenate([coins.uniform("action", part, feature) for feature in features], axis=1) for part in (0, 1))

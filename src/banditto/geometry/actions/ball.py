@@ -13,6 +13,7 @@ import numpy as np
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import real
+from banditto.core.tabular import pairs_in
 from banditto.geometry.actions.ball_cuts import MOVED, Cuts, best, dot, is_best, many_digits, possible
 from banditto.geometry.actions.sets import (
     Action,
@@ -31,7 +32,7 @@ _CLOSE = 2.0**-40  # relative: what floats leave to decimals
 
 
 class HalfSpace(NamedTuple):
-    """`<normal, a> >= least`, with a normal of length 1."""
+    """The actions a with `<normal, a> >= least`; the normal has length 1."""
 
     normal: tuple[float, ...]
     least: float
@@ -64,7 +65,8 @@ class Ball(ConvexSet):
         object.__setattr__(self, "radius", real(self.radius, "radius"))
         if not 1e-100 <= self.radius <= 1e100:
             raise InvalidArgument("radius", self.radius, "a number from 1e-100 to 1e100")
-        cuts = tuple(_normalised(*checked_cut(normal, least, self.dimension)) for normal, least in self.cuts)
+        pairs = pairs_in(self.cuts, ("normal", "least"), "cuts")
+        cuts = tuple(_normalised(*checked_cut(normal, least, self.dimension)) for normal, least in pairs)
         if len(cuts) > MOST_CUTS:
             raise InvalidArgument("cuts", f"{len(cuts)} of them", f"at most {MOST_CUTS}")
         object.__setattr__(self, "cuts", cuts)
@@ -105,6 +107,7 @@ class Ball(ConvexSet):
 
     @cached_property
     def _exact(self) -> Cuts:
+        """Return the radius and the cuts as decimals of many digits."""
         radius = Decimal(self.radius)
         normals = [[Decimal(value) for value in cut.normal] for cut in self.cuts]
         with many_digits():
@@ -114,7 +117,7 @@ class Ball(ConvexSet):
             return cuts
 
     def _guessed(self, objective: FloatArray) -> tuple[int, ...] | None:
-        """The tight cuts: let go of the one that pulls the wrong way most, or else take the one that is missed most."""
+        """Guess in floats which cuts are tight at the best action, and return their numbers; None if that fails."""
         tight: tuple[int, ...] = ()
         seen = set[tuple[int, ...]]()
         while tight not in seen:
@@ -135,7 +138,7 @@ class Ball(ConvexSet):
         return None
 
     def _slice(self, objective: FloatArray, tight: tuple[int, ...]) -> tuple[FloatArray, list[float]] | None:
-        """The best action of the ball where the given cuts are tight, and their multipliers, in floats.
+        """Return the best action of the ball where the given cuts are tight, and the cuts' multipliers, in floats.
 
         Symbols  p: the slice's point nearest 0, q: the objective inside the slice, nu: multiplier of the ball
         """
@@ -179,6 +182,7 @@ class Ball(ConvexSet):
 
 
 def _normalised(normal: FloatArray, least: float) -> HalfSpace:
+    """Return the half-space with a normal of length 1."""
     exponent = math.frexp(float(np.max(np.abs(normal))))[1]
     scaled = np.ldexp(normal, -exponent)  # exact, and no square overflows
     length = math.sqrt(inner(scaled, scaled))

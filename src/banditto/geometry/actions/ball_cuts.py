@@ -26,14 +26,14 @@ _MOST_STEPS = 400
 
 @contextmanager
 def many_digits() -> Iterator[None]:
-    """Decimal arithmetic at `DIGITS` digits inside the block."""
+    """Calculate with decimals of `DIGITS` digits inside the `with` block."""
     with localcontext() as context:
         context.prec = DIGITS
         yield
 
 
 class Cuts(NamedTuple):
-    """Half-spaces <normal, a> >= least and the ball's radius; `fixed` cuts hold as equations."""
+    """Half-spaces <normal, a> >= least, and the ball's radius; `fixed` numbers cuts that must hold with equality."""
 
     normals: Sequence[Vector]
     leasts: Sequence[Decimal]
@@ -42,7 +42,7 @@ class Cuts(NamedTuple):
 
 
 class Slice(NamedTuple):
-    """Where some cuts are tight: a(t) = nearest + t along; `growth` is how fast multipliers fall as t grows."""
+    """The line a(t) = nearest + t along, on which some cuts are tight; multipliers fall by `growth` as t grows by 1."""
 
     nearest: Vector
     along: Vector
@@ -50,7 +50,7 @@ class Slice(NamedTuple):
 
 
 def slice_of(cuts: Cuts, tight: Sequence[int], objective: Vector) -> Slice | None:
-    """None if the normals are dependent."""
+    """Return the line along the objective on which these cuts are tight; None if their normals are dependent."""
     normals = [cuts.normals[k] for k in tight]
     solved = _solved(normals, [[cuts.leasts[k] for k in tight], [dot(n, objective) for n in normals]])
     if solved is None:
@@ -61,13 +61,13 @@ def slice_of(cuts: Cuts, tight: Sequence[int], objective: Vector) -> Slice | Non
 
 
 def possible(cuts: Cuts) -> bool:
-    """Whether an action satisfies all cuts."""
+    """Return whether some action of the ball satisfies all cuts."""
     nearest = _projected(cuts, [Decimal(0)] * len(cuts.normals[0]))
     return nearest is not None and dot(nearest[0], nearest[0]) <= cuts.radius**2
 
 
 def best(cuts: Cuts, objectives: Sequence[Vector]) -> Vector | None:
-    """The best action by the first objective, of its maximisers the best by the second, and so on; None if empty."""
+    """Return the best action by the first objective, of ties by the second, and so on; None if there is none."""
     start = _projected(cuts, [Decimal(0)] * len(objectives[0]))
     if start is None or dot(start[0], start[0]) > cuts.radius**2:
         return None
@@ -83,7 +83,7 @@ def best(cuts: Cuts, objectives: Sequence[Vector]) -> Vector | None:
 
 
 def is_best(cuts: Cuts, tight: Sequence[int], objective: Vector) -> Vector | None:
-    """The best action if these cuts are the tight ones, and None if they are not or if that is not certain."""
+    """Return the best action if exactly these cuts are tight at it; None if they are not, or if that is uncertain."""
     piece = slice_of(cuts, tight, objective)
     if piece is None:
         return None
@@ -102,7 +102,7 @@ def is_best(cuts: Cuts, tight: Sequence[int], objective: Vector) -> Vector | Non
 
 
 def _farthest(cuts: Cuts, objective: Vector) -> Vector | tuple[int, ...] | None:
-    """Where a(t) leaves the ball; or the tight cuts, if it stays inside for ever; None if the objective is constant."""
+    """Return where a(t) leaves the ball, or the tight cuts if it never does; None if the objective is constant."""
     low, high, t = Decimal(0), None, cuts.radius
     for _ in range(_MOST_STEPS):
         projected = _projected(cuts, [t * value for value in objective])
@@ -138,7 +138,7 @@ def _farthest(cuts: Cuts, objective: Vector) -> Vector | tuple[int, ...] | None:
 
 
 def _projected(cuts: Cuts, point: Vector) -> tuple[Vector, list[int]] | None:
-    """The point of the half-spaces nearest to `point`, and the tight cuts; None if the half-spaces have none."""
+    """Return the point of the half-spaces nearest to `point`, and the tight cuts; None if no point satisfies them."""
     active = list(cuts.fixed)
     normals = [cuts.normals[k] for k in active]
     solved = _solved(normals, [[cuts.leasts[k] - dot(cuts.normals[k], point) for k in active]])
@@ -185,7 +185,7 @@ def _projected(cuts: Cuts, point: Vector) -> tuple[Vector, list[int]] | None:
 
 
 def _missed(cuts: Cuts, action: Vector, tight: Sequence[int]) -> tuple[Decimal, int]:
-    """By how much the worst of the other cuts is missed, and which one it is."""
+    """Return by how much the action misses the worst of the other cuts, and that cut's number."""
     pairs = enumerate(zip(cuts.normals, cuts.leasts, strict=True))
     others = [(least - dot(normal, action), -k) for k, (normal, least) in pairs if k not in tight]
     missed, number = max(others, default=(Decimal(-1), 1))
@@ -193,7 +193,7 @@ def _missed(cuts: Cuts, action: Vector, tight: Sequence[int]) -> tuple[Decimal, 
 
 
 def combined(normals: Sequence[Vector], weights: Sequence[Decimal], dimension: int) -> Vector:
-    """The sum of weight * normal."""
+    """Return the weighted sum of the normals."""
     total = [Decimal(0)] * dimension
     for normal, weight in zip(normals, weights, strict=True):
         total = [a + weight * b for a, b in zip(total, normal, strict=True)]
@@ -201,12 +201,12 @@ def combined(normals: Sequence[Vector], weights: Sequence[Decimal], dimension: i
 
 
 def dot(left: Vector, right: Vector) -> Decimal:
-    """<left, right>."""
+    """Return the inner product of two vectors."""
     return sum((a * b for a, b in zip(left, right, strict=True)), Decimal(0))
 
 
 def _solved(normals: Sequence[Vector], rights: Sequence[Vector]) -> list[Vector] | None:
-    """The solutions of N N' x = right, by elimination; None if the normals are dependent."""
+    """Solve N N' x = right for each right side, N being the rows `normals`; None if the normals are dependent."""
     rows = [[dot(n, m) for m in normals] + [right[i] for right in rights] for i, n in enumerate(normals)]
     size = len(normals)
     for i in range(size):

@@ -12,6 +12,7 @@ import numpy as np
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import Count, real
+from banditto.core.tabular import items_in
 from banditto.geometry.actions.canonical import LARGEST
 from banditto.geometry.actions.polytope import Polytope
 from banditto.geometry.actions.sets import (
@@ -47,7 +48,9 @@ class Box(ConvexSet):
     name: ClassVar[str] = "box"
 
     def __post_init__(self) -> None:
-        low, high = (tuple(real(value, name) for value in getattr(self, name)) for name in ("low", "high"))
+        low, high = (
+            tuple(real(value, name) for value in items_in(getattr(self, name), name)) for name in ("low", "high")
+        )
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
         if len(low) != len(high) or not low:

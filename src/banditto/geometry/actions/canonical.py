@@ -17,6 +17,7 @@ import numpy as np
 
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
+from banditto.core.tabular import matrix_rows
 
 # FROZEN(v1): every linear protocol holds actions that were rounded to these places
 BITS = 20
@@ -29,7 +30,7 @@ _ALLOWED = "one row of finite numbers per action, rows of one length"
 
 
 class CanonicalActions(NamedTuple):
-    """Integers (feature, action), stored as floats that hold them exactly, and the unit 2^e of each feature."""
+    """Actions as integers (feature, action), held exactly by floats, and the exponent e of each feature's unit 2^e."""
 
     points: FloatArray
     exponents: tuple[int, ...]
@@ -37,7 +38,7 @@ class CanonicalActions(NamedTuple):
     bits: int = BITS
 
     def action(self, index: int) -> tuple[float, ...]:
-        """One action in its own units."""
+        """Return one action as floats, in the user's own units."""
         return tuple(
             math.ldexp(value, exponent)
             for value, exponent in zip(self.points[:, index].tolist(), self.exponents, strict=True)
@@ -45,7 +46,7 @@ class CanonicalActions(NamedTuple):
 
 
 def canonical(actions: Any, argument: str = "actions", bits: int = BITS) -> CanonicalActions:
-    """A K x d matrix, checked and rounded to `bits` binary places of each feature's scale."""
+    """Check a matrix (action, feature), round it to `bits` binary places of each feature's scale, and return it."""
     points = np.array(checked_matrix(actions, argument).T, order="C")
     exponents = []
     for column in points:
@@ -59,20 +60,17 @@ def canonical(actions: Any, argument: str = "actions", bits: int = BITS) -> Cano
 
 
 def scale_exponent(largest: float) -> int:
-    """e, where the scale of a feature is 2^e."""
+    """Return the exponent e of a feature's scale 2^e, by its largest absolute value."""
     return math.frexp(_OFF_POWERS * largest)[1] if largest else 0
 
 
 def checked_matrix(actions: Any, argument: str) -> FloatArray:
     """The matrix as floats (action, feature); ragged, empty and non-finite ones are refused."""
-    rows = actions if isinstance(actions, np.ndarray) else list(actions) if _is_sequence(actions) else None
-    if rows is None:
-        raise InvalidArgument(argument, actions, _ALLOWED)
+    rows = matrix_rows(actions, argument)
     if not isinstance(rows, np.ndarray):
-        lengths = {len(row) if _is_sequence(row) else -1 for row in rows}
-        if len(lengths) != 1 or -1 in lengths:
-            given = "rows of lengths " + ", ".join(str(n) for n in sorted(lengths)) if lengths else "no rows"
-            raise InvalidArgument(argument, given, _ALLOWED)
+        lengths = sorted({len(row) for row in rows})
+        if len(lengths) > 1:
+            raise InvalidArgument(argument, "rows of lengths " + ", ".join(map(str, lengths)), _ALLOWED)
     try:
         matrix = np.asarray(rows)
         if matrix.dtype.kind not in "iuf":
@@ -99,13 +97,9 @@ def checked_matrix(actions: Any, argument: str) -> FloatArray:
     return matrix
 
 
-def _is_sequence(value: object) -> bool:
-    return isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
-
-
 # FROZEN(v1): digests of actions stand in designs and in recorded plans
 def digest_of(points: FloatArray, exponents: Sequence[int]) -> str:
-    """sha256 of the integers and their units."""
+    """Return the sha256 of the integers and their units, in hexadecimal."""
     head = f"banditto actions 1 {points.shape[1]} {points.shape[0]} {','.join(str(e) for e in exponents)}\n"
     digest = hashlib.sha256(head.encode("ascii"))
     for feature in points:

@@ -22,7 +22,7 @@ _OWN = "custom"  # a user's own action set: nobody else can read it from a proto
 
 
 def checked_actions(actions: Any) -> FiniteActions | ActionSet:
-    """Actions of length at most 1 as a matrix (action, feature), `FiniteActions`, or an action set."""
+    """Return actions as `FiniteActions` or an action set, after checking that no action is longer than 1."""
     if isinstance(actions, FiniteActions):
         return actions
     if isinstance(actions, ActionSet):
@@ -32,7 +32,7 @@ def checked_actions(actions: Any) -> FiniteActions | ActionSet:
 
 
 def _check_lengths(actions: ActionSet) -> None:
-    """Refuse a set with an action that is longer than 1, if one is found on the way uphill from an axis."""
+    """Refuse a set with an action longer than 1, if a short search uphill from each axis finds one."""
     longest = 1.0 + 2.0**-BITS * math.sqrt(actions.dimension)
     for axis in np.eye(actions.dimension):
         for start in (axis, -axis):
@@ -48,7 +48,7 @@ def _check_lengths(actions: ActionSet) -> None:
 
 
 def finite_actions(actions: Any) -> FiniteActions:
-    """The same, for policies that look at every action."""
+    """Check actions as `checked_actions` does, refuse an infinite set, and return them: for policies that list arms."""
     checked = checked_actions(actions)
     if not isinstance(checked, FiniteActions):
         allowed = "finitely many actions: a matrix with a row for each, or FiniteActions"
@@ -57,7 +57,7 @@ def finite_actions(actions: Any) -> FiniteActions:
 
 
 def actions_to_plain(actions: FiniteActions | ActionSet) -> Mapping[str, Plain]:
-    """For a protocol: integers and exact binary fractions."""
+    """Return actions as a protocol holds them: integers and exact binary fractions."""
     if isinstance(actions, FiniteActions):
         rows = tuple(tuple(int(value) for value in row) for row in actions.canonical.points.T.tolist())
         return {"type": actions.name, "exponents": actions.canonical.exponents, "integers": rows}
@@ -67,7 +67,7 @@ def actions_to_plain(actions: FiniteActions | ActionSet) -> Mapping[str, Plain]:
 
 
 def actions_from_plain(content: Any) -> FiniteActions | ActionSet:
-    """Read what `actions_to_plain` wrote."""
+    """Return the actions that `actions_to_plain` wrote, or refuse content that it could not have written."""
     kind = content.get("type") if isinstance(content, Mapping) else None
     if kind == _OWN:
         raise InvalidArgument("protocol", "an action set of the user's own", "a set that a protocol can hold")

@@ -32,7 +32,7 @@ class Beyond(Exception):
 
 
 class ExactHalfSpace(NamedTuple):
-    """<row, a> <= bound, in integers; `number` is its place among the polytope's rows, or -1 for a safety row."""
+    """The half-space <row, a> <= bound in integers; `number` is its row in the polytope, -1 for an added safety row."""
 
     row: tuple[int, ...]
     bound: int
@@ -40,7 +40,7 @@ class ExactHalfSpace(NamedTuple):
 
 
 class Vertex(NamedTuple):
-    """A vertex as exact fractions, the rows that hold it, and how many pivots it took to get there."""
+    """A vertex as exact fractions, the rows that are tight at it, and how many pivots it took to find."""
 
     point: tuple[Fraction, ...]
     basis: tuple[int, ...]
@@ -48,12 +48,12 @@ class Vertex(NamedTuple):
 
 
 def tie_breaker(dimension: int) -> range:
-    """t: what decides among maximisers."""
+    """Return t = (d, ..., 1), the second objective, which decides among maximisers of the first."""
     return range(dimension, 0, -1)
 
 
 def integer_row(row: Sequence[float], bound: float, number: int) -> ExactHalfSpace:
-    """A half-space given in floats, multiplied by the power of two that makes it integral: nothing is rounded."""
+    """Return a half-space given in floats with integers, scaled by a power of two so that nothing is rounded."""
     ratios = [float(value).as_integer_ratio() for value in (*row, bound)]
     scale = max(denominator for _, denominator in ratios)
     *whole, last = (numerator * (scale // denominator) for numerator, denominator in ratios)
@@ -63,7 +63,7 @@ def integer_row(row: Sequence[float], bound: float, number: int) -> ExactHalfSpa
 def maximiser(
     rows: Sequence[ExactHalfSpace], reach: Sequence[int], proposed: Sequence[int], objective: Sequence[int]
 ) -> Vertex:
-    """The first maximiser of `objective` over the rows.
+    """Return the vertex that maximises `objective` over the rows, the first of ties.
 
     `reach` bounds every |a_j| with room to spare; `proposed` are d row numbers, a guess that only saves pivots.
     """
@@ -75,7 +75,7 @@ def maximiser(
         assert inverse is not None
     columns, scale = inverse
     for index, column in enumerate(columns):
-        if _key(column, objective) < _zeros(column):  # the opposite, far away, side of that row has it right
+        if _key(column, objective) < _zeros(column):  # use the far side of that row, where the sign is right
             basis[index] = _opposite(basis[index], reach)
             columns[index] = [-value for value in column]
     pivots = 0
@@ -94,7 +94,7 @@ def maximiser(
 def _pivot(
     basis: list[ExactHalfSpace], columns: list[Row], scale: int, entering: ExactHalfSpace, objective: Sequence[int]
 ) -> tuple[list[Row], int]:
-    """Let `entering` into the basis for the row whose multiplier runs out first."""
+    """Exchange a row of the basis for `entering`: the one whose multiplier runs out first; return the new N and D."""
     shares = [dot(entering.row, column) for column in columns]
     leaving = -1
     for index, share in enumerate(shares):
@@ -107,7 +107,7 @@ def _pivot(
 
 
 def exchanged(columns: list[Row], scale: int, shares: list[int], leaving: int) -> tuple[list[Row], int]:
-    """N and D after another row, with these products with the columns of N, has taken the place of `leaving`."""
+    """Return N and D, the basis' inverse N/D, after a row with products `shares` replaced the row `leaving`."""
     left, pivot = columns[leaving], shares[leaving]
     sign = 1 if pivot > 0 else -1
     changed = [
@@ -120,6 +120,7 @@ def exchanged(columns: list[Row], scale: int, shares: list[int], leaving: int) -
 
 
 def _runs_out_first(columns: list[Row], shares: list[int], one: int, other: int, objective: Sequence[int]) -> bool:
+    """Return whether the multiplier of row `one` reaches 0 before that of `other`; ties go on to the next objective."""
     keys = zip(_key(columns[one], objective), _key(columns[other], objective), strict=True)
     for a, b in keys:
         difference = a * shares[other] - b * shares[one]
@@ -129,7 +130,7 @@ def _runs_out_first(columns: list[Row], shares: list[int], one: int, other: int,
 
 
 def _violated(rows: Sequence[ExactHalfSpace], point: Row, scale: int) -> ExactHalfSpace | None:
-    """The row that is violated most, measured against the size of its entries."""
+    """Return the row that `point` violates most, relative to its largest entry; None if it violates none."""
     worst, most = None, 0.0
     for half in rows:
         beyond = dot(half.row, point) - half.bound * scale
@@ -141,7 +142,7 @@ def _violated(rows: Sequence[ExactHalfSpace], point: Row, scale: int) -> ExactHa
 
 
 def vertex_of(basis: Sequence[ExactHalfSpace], columns: list[Row]) -> Row:
-    """The point, times D, where all rows of the basis are tight."""
+    """Return the point where all rows of the basis are tight, times the common denominator D."""
     return [sum(column[k] * half.bound for half, column in zip(basis, columns, strict=True)) for k in range(len(basis))]
 
 
@@ -158,17 +159,17 @@ def _wall(dimension: int, feature: int, reach: int) -> ExactHalfSpace:
 
 
 def _opposite(half: ExactHalfSpace, reach: Sequence[int]) -> ExactHalfSpace:
-    """A half-space with the opposite normal that holds the whole box."""
+    """Return a half-space with the opposite normal, so wide that it holds the whole box."""
     return ExactHalfSpace(tuple(-value for value in half.row), dot([abs(v) for v in half.row], reach), -1)
 
 
 def dot(left: Sequence[int], right: Sequence[int]) -> int:
-    """<left, right>."""
+    """Return the inner product of two integer vectors."""
     return sum(a * b for a, b in zip(left, right, strict=True) if a)
 
 
 def inverse_columns(matrix: Sequence[Sequence[int]]) -> tuple[list[Row], int] | None:
-    """The columns of D B^-1 and D > 0, by Bareiss' fraction-free elimination; None if B is singular."""
+    """Return the columns of D B^-1, for the matrix B, and the integer D > 0; None if B is singular (Bareiss)."""
     size = len(matrix)
     rows = [[*row, *(int(i == j) for j in range(size))] for i, row in enumerate(matrix)]
     previous = 1

@@ -29,7 +29,7 @@ def settled(
     basis: Sequence[int],
     objective: FloatArray,
 ) -> tuple[float, ...] | None:
-    """The maximiser, every coordinate rounded once, if `basis` holds it and floats can tell."""
+    """Return the maximiser, each coordinate rounded once, if floats can prove that `basis` holds it; else None."""
     size = rows.shape[1]
     held = rows[list(basis)]
     if np.count_nonzero(held) <= 4 * size:
@@ -64,7 +64,7 @@ def settled(
 def _refined(
     held: FloatArray, inverse: FloatArray, integers: Sequence[ExactHalfSpace], basis: Sequence[int], error: float
 ) -> tuple[list[int], float]:
-    """The vertex in units of 2^-110, and how far off it may be (not in those units)."""
+    """Return the vertex in units of 2^-110, and by how much it may be off, as a plain number."""
     point = [0] * held.shape[1]
     scale = [max(map(abs, integers[number].row)) for number in basis]
     sizes = np.max(np.abs(held), axis=1)
@@ -83,7 +83,7 @@ def _refined(
 
 
 def _rounded(point: list[int], doubt: float) -> tuple[float, ...] | None:
-    """The floats nearest to the point, unless the doubt leaves two possible, as it does next to 0."""
+    """Return the floats nearest to the point; None if the doubt leaves two possible, as it does next to 0."""
     margin = math.ceil(math.ldexp(doubt, _PLACES))
     unit = 1 << _PLACES
     out = []

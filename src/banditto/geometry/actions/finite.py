@@ -72,7 +72,7 @@ class FiniteActions:
 
     @classmethod
     def fine(cls, actions: Any, bits: int = 45) -> FiniteActions:
-        """Return actions rounded to 45 binary places instead of 20: for such as every machine computes alike."""
+        """Return actions rounded to 45 binary places instead of 20: for actions that every machine computes alike."""
         _rounded(actions, normalise=False)  # is checked as all actions are
         return cls(canonical(actions, bits=bits))
 
@@ -105,7 +105,7 @@ class FiniteActions:
         return self.kept([int(index) for index in kept])
 
     def kept(self, indices: list[int]) -> FiniteActions:
-        """Return some of the actions, by their place in this set."""
+        """Return the actions at these places of this set, with their old numbers."""
         points = np.ascontiguousarray(self.canonical.points[:, indices])
         exponents, bits = self.canonical.exponents, self.canonical.bits
         left = CanonicalActions(points, exponents, digest_of(points, exponents), bits)
@@ -120,17 +120,21 @@ class FiniteActions:
 
 
 def _rounded(actions: Any, normalise: bool) -> CanonicalActions:
-    """Check that no action is longer than 1, or divide all by the longest; the actions as integers."""
+    """Return the actions as integers, after dividing by the longest if asked, or refusing actions longer than 1."""
     matrix = checked_matrix(actions, "actions")
     longest, size = _longest(matrix)
     if size > 1.0 + _ROUNDING * math.sqrt(matrix.shape[1]) and not normalise:
         given = f"length {size:.9g} of action {longest}"
-        raise InvalidArgument("actions", given, "actions of length at most 1 (normalise divides by the longest)")
+        raise InvalidArgument(
+            "actions",
+            given,
+            "rows of length at most 1 (FiniteActions(..., normalise=True) divides by the longest)",
+        )
     return canonical(matrix / size if normalise and size > 0.0 else matrix)
 
 
 def _longest(matrix: FloatArray) -> tuple[int, float]:
-    """The longest action and its length; lengths are scaled, so that no square overflows or vanishes."""
+    """Return the number of the longest action and its length; scaled, so that no square overflows or vanishes."""
     top = float(np.max(np.abs(matrix)))
     scale = math.frexp(top)[1] if top else 0
     scaled = np.ldexp(np.ascontiguousarray(matrix.T), -scale)
@@ -142,7 +146,7 @@ def _longest(matrix: FloatArray) -> tuple[int, float]:
 
 
 def read_csv(path: str | Path) -> list[list[float]]:
-    """The numbers of a CSV file; a first line without a number in it is a header."""
+    """Return the numbers of a CSV file, row by row; a first line without a number in it is skipped as a header."""
     try:
         with closing(text_lines(path, 256 * MIB)) as text:
             lines = [(number, row) for number, row in enumerate(csv.reader(text), 1) if any(map(str.strip, row))]

@@ -23,7 +23,7 @@ _TILT = 2.0**-16
 
 
 class LinearProgram:
-    """A polytope that answers `maximise` again and again; `solved` counts the questions, `pivots` the repairs."""
+    """A polytope to maximise over many times; `solved` counts the questions, `pivots` the exact repairs."""
 
     def __init__(self, rows: FloatArray, bounds: FloatArray) -> None:
         self.dimension = rows.shape[1]
@@ -38,11 +38,11 @@ class LinearProgram:
         self._reach = self._measured()
 
     def maximise(self, objective: FloatArray, *, cold: bool = False) -> Vertex:
-        """The first maximiser (see `exact_simplex`); `cold` forgets the solver's last basis, for the same answer."""
+        """Return the first maximiser (see `exact_simplex`); `cold` forgets the solver's last basis: same answer."""
         return self._exact(self._proposed(objective, cold), objective)
 
     def action(self, objective: FloatArray) -> tuple[float, ...]:
-        """The same vertex, each coordinate rounded once, to the nearest float."""
+        """Return the first maximiser with each coordinate rounded once, to the nearest float."""
         status = self._proposed(objective, cold=False)
         basis = self._basis()
         if status == highspy.HighsModelStatus.kOptimal and basis:
@@ -58,6 +58,7 @@ class LinearProgram:
         return self._solve(objective + (tilt or 1.0) * steps, cold)
 
     def _exact(self, status: highspy.HighsModelStatus, objective: FloatArray) -> Vertex:
+        """Return the exact vertex, starting from the solver's basis; raise `NoMaximum` where there is none."""
         if status == highspy.HighsModelStatus.kInfeasible:
             raise self._without_actions()
         self.solved += 1
@@ -66,11 +67,12 @@ class LinearProgram:
         except Empty:
             raise NoMaximum("empty", "no action satisfies all rows") from None
         except Beyond:
-            raise NoMaximum("unbounded", "or too large for the solver to tell; rescale the rows") from None
+            raise NoMaximum("unbounded", "or so large that the solver cannot tell; rescale the rows") from None
         self.pivots += vertex.pivots
         return vertex
 
     def _solve(self, objective: FloatArray, cold: bool) -> highspy.HighsModelStatus:
+        """Let HiGHS maximise the objective, from scratch if `cold`, and return its status."""
         if cold:
             self._solver.clearSolver()
         costs = np.ldexp(objective, self._by_feature)
@@ -85,13 +87,13 @@ class LinearProgram:
         return status
 
     def _basis(self) -> Sequence[int]:
-        """The rows that the solver holds at their bounds."""
+        """Return the numbers of the rows that the solver holds at their bounds; none if they are not a whole basis."""
         basic = highspy.HighsBasisStatus.kBasic
         held = [k for k, status in enumerate(self._solver.getBasis().row_status) if status != basic]
         return held if len(held) == self.dimension else ()
 
     def _without_actions(self) -> NoMaximum:
-        """What to say when the solver finds no action: exact arithmetic knows whether that is so."""
+        """Return the error to raise when the solver finds no action; exact arithmetic tells whether there is none."""
         try:
             maximiser(self.rows, [10**30] * self.dimension, (), [0] * self.dimension)
         except Empty:
@@ -101,7 +103,7 @@ class LinearProgram:
         return NoMaximum("undecided", "HiGHS finds no action, although there are some; rescale the features")
 
     def _measured(self) -> list[int]:
-        """A bound on each |a_j|, with room to spare; or the reason why there is none."""
+        """Return a generous bound on each |a_j|; raise `NoMaximum` with the reason where there is none."""
         reach = []
         for feature in range(self.dimension):
             ends = []
@@ -122,7 +124,7 @@ class LinearProgram:
 
 
 def _balanced(rows: FloatArray) -> tuple[IntArray, IntArray]:
-    """Powers of two for rows and features after which the largest entry of each is about 1; nothing is rounded."""
+    """Return exponents of two for rows and for features that bring the largest entry of each to about 1."""
     by_row = np.zeros(rows.shape[0], dtype=np.int64)
     by_feature = np.zeros(rows.shape[1], dtype=np.int64)
     for _ in range(8):
@@ -134,6 +136,7 @@ def _balanced(rows: FloatArray) -> tuple[IntArray, IntArray]:
 
 
 def _model(rows: FloatArray, bounds: FloatArray) -> highspy.Highs:
+    """Return a HiGHS solver that holds the program {rows a <= bounds}, still without an objective."""
     new_solver: Callable[[], highspy.Highs] = highspy.Highs
     solver = new_solver()
     for option, value in (("output_flag", False), ("solver", "simplex"), ("presolve", "off"), ("threads", 1)):

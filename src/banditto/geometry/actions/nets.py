@@ -43,6 +43,8 @@ def net(actions: ActionSet, radius: Real) -> FloatArray:
         raise InvalidArgument("radius", radius, "a number above 0")
     if isinstance(actions, FiniteActions):
         return actions.to_array()
+    if not isinstance(actions, ActionSet):
+        raise InvalidArgument("actions", actions, "an action set, such as Box.unit(2), or FiniteActions")
     if actions.dimension > 2:
         raise InvalidArgument("dimension", actions.dimension, "1 or 2: larger nets are too large to be of use")
     # what rounding may take is a millionth of the radius
@@ -70,7 +72,7 @@ def net(actions: ActionSet, radius: Real) -> FloatArray:
 
 
 def _along(bottom: tuple[float, ...], top: tuple[float, ...], step: float) -> list[tuple[float, ...]]:
-    """Points of a segment, so that every height between its ends is within half a step of one of theirs."""
+    """Return points of a segment such that every height on it is within half a step of one of them."""
     parts = max(1, math.ceil((top[1] - bottom[1]) / step))
     shares = ((k + 0.5) / parts for k in range(parts))
     return [tuple(b + (t - b) * share for b, t in zip(bottom, top, strict=True)) for share in shares]

@@ -26,7 +26,7 @@ _SLACK = 2.0**-40
 
 
 class LongestAction(NamedTuple):
-    """An extreme point, scaled, and |X p|^2."""
+    """An extreme point p in scaled units, and |X p|^2, the squared norm that is to be large."""
 
     point: FloatArray
     value: float
@@ -52,15 +52,15 @@ class ScaledSet:
 
     @property
     def dimension(self) -> int:
-        """The number of features that are seen."""
+        """The number of features that are kept."""
         return len(self.features)
 
     def keep(self, features: list[int]) -> None:
-        """See only these, by their place among those that are seen."""
+        """Keep only these features, named by their places among those kept so far."""
         self.features = [self.features[index] for index in features]
 
     def maximise(self, direction: FloatArray) -> FloatArray:
-        """The point with the largest <direction, p>."""
+        """Return the point p of the scaled set with the largest <direction, p>."""
         full = np.zeros(self.actions.dimension)
         full[self.features] = direction
         action = np.array(self._asked(np.ldexp(full, -self.exponents)))
@@ -77,11 +77,11 @@ class ScaledSet:
         return action
 
     def action(self, point: FloatArray) -> tuple[float, ...]:
-        """The whole action, in its own units, that was seen as this point."""
+        """Return the whole action, in the user's own units, that was rounded to this point."""
         return tuple(np.ldexp(self._actions[point.tobytes()], self.exponents).tolist())
 
     def own_slabs(self) -> list[Slab]:
-        """What the set knows of its shape, if all features are seen."""
+        """Return the slabs that the set itself knows, in scaled units; none if some features were dropped."""
         if not isinstance(self.actions, ConvexSet) or self.dimension < self.actions.dimension:
             return []
         return [
@@ -90,13 +90,13 @@ class ScaledSet:
         ]
 
     def ball(self) -> FloatArray | None:
-        """b with |b p|^2 <= 1 (elementwise), if the set is part of a ball."""
+        """Return b with |b p|^2 <= 1 (elementwise product) for all points p; None if the set states no radius."""
         reach = self.actions.reach() if isinstance(self.actions, ConvexSet) else None
         return None if reach is None else np.ldexp(np.ones(self.dimension), self.exponents[self.features]) / reach
 
 
 def axis_points(actions: ScaledSet, factor: FloatArray) -> tuple[list[LongestAction], list[Slab]]:
-    """The extreme points along both sides of every whitened axis, and the slabs between them."""
+    """Return the extreme points at both ends of every whitened axis, and the slabs between those ends."""
     found, slabs = [], []
     for row in factor:
         ends = []
@@ -110,7 +110,7 @@ def axis_points(actions: ScaledSet, factor: FloatArray) -> tuple[list[LongestAct
 
 
 def mixed_points(actions: ScaledSet, factor: FloatArray) -> list[LongestAction]:
-    """Extreme points along 4 d mixtures of the whitened axes: a fixed scatter of signs and sizes, the same for all."""
+    """Return extreme points along 4 d mixtures of the whitened axes, which are scattered in a fixed way."""
     found = []
     for k in range(1, 4 * actions.dimension + 1):
         sizes = [(k * 7919 + i * (2 * k + 1) * 104_729) % 2048 - 1023.5 for i in range(1, actions.dimension + 1)]
@@ -120,7 +120,7 @@ def mixed_points(actions: ScaledSet, factor: FloatArray) -> list[LongestAction]:
 
 
 def climbed(actions: ScaledSet, factor: FloatArray, start: LongestAction) -> LongestAction:
-    """From extreme point to extreme point, upwards, as far as it goes."""
+    """Climb from extreme point to extreme point while |X p|^2 grows, and return the last one."""
     metric = product(np.ascontiguousarray(factor.T), factor)
     best = start
     for _ in range(MOST_ASCENTS):
@@ -133,13 +133,13 @@ def climbed(actions: ScaledSet, factor: FloatArray, start: LongestAction) -> Lon
 
 
 def certified_bound(actions: ScaledSet, factor: FloatArray, axis_slabs: list[Slab], accuracy: float) -> float:
-    """At least max |X p|^2 over the set, computed as closely as a design of this accuracy needs."""
+    """Return an upper bound on |X p|^2 over the set, as close as a design of this accuracy needs."""
     squares = [max(slab.low * slab.low, slab.high * slab.high) for slab in axis_slabs]
     simple = math.fsum(squares) * (1.0 + _SLACK)  # what the axes alone show, should the relaxation fail numerically
     return min(simple, norm_bound(factor, axis_slabs + actions.own_slabs(), actions.ball(), min(COARSE, accuracy / 8)))
 
 
 def squared_norm(factor: FloatArray, point: FloatArray) -> float:
-    """|X p|^2."""
+    """Return |X p|^2, where X is `factor` and p is `point`."""
     image = product(factor, point)
     return inner(image, image)

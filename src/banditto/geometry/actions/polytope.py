@@ -12,6 +12,7 @@ import numpy as np
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument, NoMaximum
 from banditto.core.exact import Real, real
+from banditto.core.tabular import items_in
 from banditto.geometry.actions.canonical import checked_matrix
 from banditto.geometry.actions.exact_simplex import Vertex
 from banditto.geometry.actions.linear_program import LinearProgram
@@ -45,7 +46,7 @@ class Polytope(ConvexSet):
     def __init__(self, *, rows: Sequence[Sequence[float]] | FloatArray, bounds: Iterable[Real]) -> None:
         matrix = checked_matrix(rows, "rows") + 0.0  # a copy, in which -0 is 0
         matrix.setflags(write=False)
-        limits = tuple(real(value, "bounds") for value in bounds)
+        limits = tuple(real(value, "bounds") for value in items_in(bounds, "bounds"))
         if len(limits) != matrix.shape[0]:
             raise InvalidArgument("bounds", f"{len(limits)} numbers", f"{matrix.shape[0]}, one per row")
         largest = float(np.max(np.abs(matrix)))
@@ -73,7 +74,7 @@ class Polytope(ConvexSet):
             program.maximise(np.zeros(self.dimension))
         except NoMaximum as error:
             raise InvalidArgument(
-                "polytope", f"an {error.trouble} set ({error.why})", "a set with actions, bounded"
+                "polytope", f"an {error.trouble} set ({error.why})", "a bounded set with at least one action"
             ) from None
         return program
 
@@ -96,6 +97,7 @@ class Polytope(ConvexSet):
 
     @cached_property
     def _vertices(self) -> FloatArray | None:
+        """Return all vertices in lexicographic order if they are few, else None; worked out once."""
         count, dimension = self.rows.shape
         most = min(MOST_BASES, _VERTEX_WORK // (count * dimension * dimension))
         if most <= dimension:
@@ -109,6 +111,7 @@ class Polytope(ConvexSet):
 
     @cached_property
     def _slabs(self) -> list[Slab]:
+        """Return a slab for each row, between its minimum and its bound; worked out once."""
         known = {row.tobytes(): bound for row, bound in zip(self.rows, self.bounds, strict=True)}
         slabs = []
         for row, bound in zip(self.rows, self.bounds, strict=True):
@@ -119,7 +122,7 @@ class Polytope(ConvexSet):
         return slabs
 
     def _lowest(self, row: FloatArray) -> float:
-        """A float at most the smallest <row, a>, and hardly less."""
+        """Return a float that is at most the smallest <row, a> over the set, and hardly less."""
         action = np.array(self.program.action(-row))
         return inner(row, action) - 2.0**-45 * inner(np.abs(row), np.abs(action))
 

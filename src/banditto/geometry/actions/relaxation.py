@@ -36,25 +36,29 @@ _SLACK = 2.0**-40
 
 
 class Constraints(NamedTuple):
-    """The columns of all W side by side, (1 + feature, column), and the constraint that each column belongs to."""
+    """The columns of all matrices W, (1 + feature, column), and the number of the constraint that each belongs to."""
 
     columns: FloatArray
     owners: list[int]
 
     @property
     def number(self) -> int:
-        """How many constraints there are, the constant one (mu) included."""
+        """The number of constraints, the constant one (mu) included."""
         return self.owners[-1] + 1
 
 
 def norm_bound(factor: FloatArray, slabs: Sequence[Slab], ball: FloatArray | None, precision: float = COARSE) -> float:
-    """At least max |factor a|^2 over the actions in all slabs and, if given, with |ball a|^2 <= 1 (ball diagonal)."""
+    """Return an upper bound on |factor a|^2 over all a in the slabs and, if given, with |ball a|^2 <= 1.
+
+    `ball` is the diagonal of a matrix.
+    """
     inverse = inverse_of_lower(factor)  # a = inverse (X a)
     bounds = (_bound(_constraints(inverse, slabs, ball, thin), precision) for thin in _THIN)
     return next((bound for bound in bounds if math.isfinite(bound)), math.inf)
 
 
 def _bound(constraints: Constraints, precision: float) -> float:
+    """Return the least upper bound that the relaxation proves for these constraints, inf if it proves none."""
     values = _start(constraints)
     if values is None:
         return math.inf
@@ -72,6 +76,7 @@ def _bound(constraints: Constraints, precision: float) -> float:
 
 
 def _constraints(inverse: FloatArray, slabs: Sequence[Slab], ball: FloatArray | None, thin: float) -> Constraints:
+    """Return slabs and ball as constraints in whitened coordinates; slabs thinner than `thin` are widened."""
     dimension = inverse.shape[0]
     columns = [np.eye(1 + dimension)[0]]
     owners = [0]
@@ -93,7 +98,7 @@ def _constraints(inverse: FloatArray, slabs: Sequence[Slab], ball: FloatArray | 
 
 
 def _matrix(constraints: Constraints, values: FloatArray) -> FloatArray:
-    """G."""
+    """Return G, the matrix that must be positive semidefinite for these values to prove a bound."""
     columns = constraints.columns
     weighted = columns * values[constraints.owners][None, :]
     matrix = product(weighted, np.ascontiguousarray(columns.T))
@@ -103,7 +108,7 @@ def _matrix(constraints: Constraints, values: FloatArray) -> FloatArray:
 
 
 def _start(constraints: Constraints) -> FloatArray | None:
-    """Equal values, large enough."""
+    """Return equal values, large enough that G is positive definite; None if the slabs do not bound the set."""
     values = np.ones(constraints.number)
     for _ in range(120):
         if cholesky(_matrix(constraints, values)) is not None:
@@ -113,7 +118,7 @@ def _start(constraints: Constraints) -> FloatArray | None:
 
 
 def _centred(constraints: Constraints, values: FloatArray, sharpness: float) -> tuple[FloatArray, int]:
-    """Newton's method for sharpness * sum - log det G - sum log nu."""
+    """Minimise sharpness * sum - log det G - sum log nu by Newton's method; return the values and the steps taken."""
     for step in range(30):
         lower = cholesky(_matrix(constraints, values))
         if lower is None:
@@ -145,7 +150,7 @@ def _centred(constraints: Constraints, values: FloatArray, sharpness: float) -> 
 
 
 def _by_owner(table: FloatArray, constraints: Constraints) -> FloatArray:
-    """Columns added up by the constraint that they belong to, from first to last."""
+    """Return the sum of the columns of each constraint, added from first to last."""
     if constraints.number == len(constraints.owners):
         return table.copy()
     out = np.zeros((table.shape[0], constraints.number))
@@ -155,7 +160,7 @@ def _by_owner(table: FloatArray, constraints: Constraints) -> FloatArray:
 
 
 def _checked(constraints: Constraints, values: FloatArray) -> float:
-    """The bound that these numbers prove, with room for the rounding of G and of its factorisation."""
+    """Return the bound that these values prove, with room for the rounding of G; inf if they prove none."""
     matrix = _matrix(constraints, values)
     size = matrix.shape[0]
     lost = 8.0 * (size + constraints.columns.shape[1]) ** 2 * 2.0**-53 * float(np.max(np.diagonal(matrix) + 1.0))

@@ -11,6 +11,7 @@ import numpy as np
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import Count, Real, integer, real
+from banditto.core.tabular import has_order
 from banditto.geometry.actions.canonical import LARGEST, MOST_FEATURES, SMALLEST
 
 Action = tuple[float, ...]
@@ -53,7 +54,7 @@ class ActionSet(Protocol):
 
 
 class Slab(NamedTuple):
-    """All actions satisfy `low <= <normal, a> <= high`."""
+    """A fact about a set: all its actions a satisfy `low <= <normal, a> <= high`."""
 
     normal: tuple[float, ...]
     low: float
@@ -93,6 +94,8 @@ class ConvexSet(ABC):
 
 def checked_direction(direction: Direction, dimension: int, argument: str = "direction") -> FloatArray:
     """As many finite numbers as there are features."""
+    if not has_order(direction):
+        raise InvalidArgument(argument, direction, f"{dimension} numbers, one per feature")
     values = np.array([real(value, argument) for value in direction], dtype=np.float64)
     if values.size != dimension:
         raise InvalidArgument(argument, f"{values.size} numbers", f"{dimension} numbers, one per feature")
@@ -100,7 +103,7 @@ def checked_direction(direction: Direction, dimension: int, argument: str = "dir
 
 
 def checked_cut(normal: Direction, least: Real, dimension: int) -> tuple[FloatArray, float]:
-    """A half-space `<normal, a> >= least`."""
+    """Return the normal and the level of a half-space `<normal, a> >= least`, or refuse them."""
     values = checked_direction(normal, dimension, "normal")
     largest = float(np.max(np.abs(values)))
     if not SMALLEST <= largest <= LARGEST:
@@ -110,10 +113,10 @@ def checked_cut(normal: Direction, least: Real, dimension: int) -> tuple[FloatAr
 
 
 def checked_dimension(dimension: Count) -> int:
-    """The number of features of a set that has no other shape."""
+    """Return the number of features, or refuse it: for sets that have no other argument."""
     return integer(dimension, "dimension", 1, MOST_FEATURES)
 
 
 def empty(what: str) -> InvalidArgument:
-    """The error of a set without actions."""
+    """Return the error for a set without actions; `what` is the argument that caused it."""
     return InvalidArgument(what, "an empty set", "a set with at least one action (no action satisfies all constraints)")

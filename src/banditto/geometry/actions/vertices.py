@@ -19,7 +19,7 @@ MOST_BASES = 2048
 def all_vertices(
     rows: Sequence[ExactHalfSpace], first: Vertex, most: int = MOST_BASES
 ) -> list[tuple[Fraction, ...]] | None:
-    """The vertices in lexicographic order, or None if there are more than `most` bases."""
+    """Return all vertices in lexicographic order, or None if there are more than `most` bases."""
     start = tuple(sorted(first.basis))
     inverse = inverse_columns([rows[number].row for number in start])
     assert inverse is not None
@@ -46,7 +46,7 @@ def all_vertices(
 
 
 def _stops(slacks: list[int], products: list[list[int]], leaving: int) -> list[int]:
-    """The rows that stop the edge on which `leaving` is let go: the smallest slack for its speed, all of a tie."""
+    """Return the rows that the edge meets first when `leaving` is let go: least slack for its speed, all of a tie."""
     best: list[int] = []
     for number, slack in enumerate(slacks):
         speed = -products[number][leaving]

@@ -36,7 +36,7 @@ MOST_STEPS = 100
 
 
 def polished(points: FloatArray, weights: FloatArray, accuracy: float) -> tuple[FloatArray, int]:
-    """Find weights on `points` (feature, point) with max k <= (1 + accuracy) d, as far as doubles allow, and the steps.
+    """Return weights on `points` (feature, point) with max k <= (1 + accuracy) d, if doubles allow it, and the steps.
 
     This is a primal-dual interior-point method for few points, in fixed-order arithmetic. Frank-Wolfe needs tens of
     thousands of steps for the last digits when many points are nearly optimal (points spread over a sphere); Newton's
@@ -73,7 +73,7 @@ def polished(points: FloatArray, weights: FloatArray, accuracy: float) -> tuple[
 
 
 def _longest(values: FloatArray, change: FloatArray) -> float:
-    """The step that keeps all values positive, 1 at most."""
+    """Return the longest step, at most 1, that keeps all values positive."""
     falling = change < 0.0
     if not falling.any():
         return 1.0
@@ -90,7 +90,7 @@ Progress = Callable[[float], None]  # told g / d after every round
 
 
 class Span(NamedTuple):
-    """Points that span, and what is orthogonal to all of them."""
+    """Points that span the actions' space, and the directions that no point reaches."""
 
     chosen: list[int]
     absent: list[FloatArray]  # orthonormal directions in which no point reaches beyond the tolerance
@@ -98,7 +98,7 @@ class Span(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """Weights on some of the points."""
+    """Weights on some of the points, which `support` numbers, and the steps that it took to find them."""
 
     support: list[int]
     weights: FloatArray
@@ -106,7 +106,7 @@ class Solution(NamedTuple):
 
 
 def spanning(reach: Callable[[FloatArray], tuple[FloatArray, int]], dimension: int, tolerance: float) -> Span:
-    """Kumar and Yildirim's start; `reach(v)` gives the point with the largest |<p, v>| and its index."""
+    """Return spanning points to start from (Kumar and Yildirim); `reach(v)` gives the point of largest |<p, v>|."""
     basis: list[FloatArray] = []  # orthonormal: the span of what was chosen
     chosen: list[int] = []
     absent: list[FloatArray] = []
@@ -125,7 +125,7 @@ def spanning(reach: Callable[[FloatArray], tuple[FloatArray, int]], dimension: i
 
 
 def _orthogonal_unit(basis: list[FloatArray], dimension: int) -> FloatArray:
-    """The unit vector farthest from the span of `basis` (the first of ties), made orthogonal to it."""
+    """Return the unit vector farthest from the span of `basis` (the first of ties), made orthogonal to it."""
     left = np.ones(dimension)
     for vector in basis:
         left -= vector * vector
@@ -142,7 +142,7 @@ def _orthogonal(vector: FloatArray, basis: list[FloatArray]) -> FloatArray:
 
 
 def spanning_points(points: FloatArray, tolerance: float) -> Span:
-    """The start for finitely many points (feature, point)."""
+    """Return spanning points to start from, for finitely many points (feature, point)."""
 
     def reach(direction: FloatArray) -> tuple[FloatArray, int]:
         index = largest(np.abs(linear_forms(points, direction)))
@@ -152,7 +152,7 @@ def spanning_points(points: FloatArray, tolerance: float) -> Span:
 
 
 def solved(points: FloatArray, start: list[int], accuracy: float, progress: Progress | None = None) -> Solution:
-    """Weights with max p' V^-1 p <= (1 + accuracy) d over the points, as far as doubles allow."""
+    """Return weights with max p' V^-1 p <= (1 + accuracy) d over the points, as far as doubles allow."""
     dimension, count = points.shape
     if dimension == 1:
         return Solution([largest(np.abs(points[0]))], np.ones(1), 0)
@@ -167,6 +167,7 @@ def solved(points: FloatArray, start: list[int], accuracy: float, progress: Prog
 
 
 def _by_columns(points: FloatArray, start: list[int], accuracy: float, progress: Progress | None) -> Solution:
+    """Solve by column generation: weigh a few points, let the worst of the others in, repeat; return the weights."""
     dimension = points.shape[0]
     working = np.array(sorted(start), dtype=np.int64)
     weights = np.full(working.size, 1.0 / dimension)
@@ -190,7 +191,7 @@ def _by_columns(points: FloatArray, start: list[int], accuracy: float, progress:
 
 
 def _worst(forms: FloatArray, target: float, most: int) -> IntArray:
-    """The points beyond `target`, the worst of them if they are many; the lowest index goes first among ties."""
+    """Return the numbers of the points whose form exceeds `target`, the worst `most` of them; low numbers win ties."""
     beyond = np.flatnonzero(forms > target)
     return beyond[np.argsort(-forms[beyond], kind="stable")[:most]]
 
@@ -203,7 +204,7 @@ def _joined(working: IntArray, weights: FloatArray, added: IntArray) -> tuple[In
 
 
 def improved(points: FloatArray, weights: FloatArray, accuracy: float) -> tuple[FloatArray, int]:
-    """Weights with max p' V^-1 p <= (1 + accuracy) d over few points: Frank-Wolfe, then Newton if that is slow."""
+    """Return weights with max p' V^-1 p <= (1 + accuracy) d over few points, and the steps: Frank-Wolfe or Newton."""
     dimension, count = points.shape
     state = DesignWeights.on(points, weights)
     if state.improve((1.0 + accuracy) * dimension, STEPS_PER_DIMENSION * dimension):
@@ -215,7 +216,7 @@ def improved(points: FloatArray, weights: FloatArray, accuracy: float) -> tuple[
 
 
 def _thinned(points: FloatArray, solution: Solution, accuracy: float) -> Solution:
-    """At most 2 d points if the accuracy allows: drop those that carry least, and let the worst one in, in turns."""
+    """Return a solution on at most 2 d points if the accuracy allows; light points leave, and the worst one enters."""
     dimension = points.shape[0]
     most, steps = 2 * dimension, solution.steps
     if accuracy < THIN_FROM or len(solution.support) <= most:

@@ -24,7 +24,7 @@ from banditto.core.digest import digest_of
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import Count, Real, integer, real
 from banditto.core.json_types import AboveZero, Amount, Digest, Keywords, Natural, Positive
-from banditto.core.text import text_table
+from banditto.core.results import Result, TablePart
 
 MOST_PULLS = 10**18
 COARSEST, FINEST = 1000.0, 1e-8
@@ -34,14 +34,14 @@ Certify = Callable[[Sequence[int]], float]
 
 
 class Allocation(NamedTuple):
-    """How often to pull each action of the core set."""
+    """How often to pull each action of the core set, in whole numbers."""
 
     pulls: tuple[int, ...]
     digest: str
 
     @property
     def total(self) -> int:
-        """All pulls together."""
+        """The number of pulls of all actions together."""
         return sum(self.pulls)
 
 
@@ -76,8 +76,8 @@ class DesignContent(TypedDict):
     digest: Digest
 
 
-@dataclass(frozen=True, kw_only=True)
-class Design:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Design(Result):
     """A design by integer counts, with a certified g (Lemmas 5 and 7; `effective` is Lemma 8).
 
     `g_optimal_design` makes it.
@@ -114,6 +114,9 @@ class Design:
     actions_digest: str = field(repr=False)
     certify: Certify = field(repr=False, compare=False)
 
+    _picture = "design_picture:weights_figure"
+    _named = ("support", "dimension", "g_over_d", "target_met")
+
     @property
     def dimension(self) -> int:
         """The dimension of the actions' span."""
@@ -121,7 +124,7 @@ class Design:
 
     @property
     def weights(self) -> tuple[float, ...]:
-        """The mass of each action of the core set; they add up to 1."""
+        """The weight of each action of the core set; they add up to 1."""
         total = sum(self.counts)
         return tuple(count / total for count in self.counts)
 
@@ -132,7 +135,7 @@ class Design:
 
     @property
     def g_over_d(self) -> float:
-        """g / d, of which 1 is optimal (Kiefer and Wolfowitz)."""
+        """g / d, which is 1 for an optimal design (Kiefer and Wolfowitz)."""
         return self.g / self.dimension
 
     @property
@@ -142,7 +145,7 @@ class Design:
 
     @cached_property  # every plan of this design asks for it
     def digest(self) -> str:
-        """sha256 of the actions, the core set and the counts."""
+        """The sha256 of the actions, the core set and the counts, in hexadecimal."""
         core: Any = [[value.hex() for value in action] for action in self.actions] if self.arms is None else self.arms
         content = {"actions": self.actions_digest, "core": core, "counts": self.counts, "schema": 1}
         return digest_of(content)
@@ -165,7 +168,8 @@ class Design:
     def to_dict(self) -> DesignContent:
         """Return what `banditto design --json` prints of the design.
 
-        All actions are there by `digest`, which is made of `actions_digest` and the core set; `certify` is a function.
+        The actions are represented by `digest`, which is made of `actions_digest` and the core set; `certify`, a
+        function, is left out.
         """
         return {
             "arms": None if self.arms is None else list(self.arms),
@@ -197,26 +201,34 @@ class Design:
         cells = zip(names, self.weights, counts, features, strict=True)
         return [(str(name), f"{weight:.6f}", *count, values) for name, weight, count, values in cells]
 
-    def table(self) -> str:
-        """Return the core set and its weights as plain text."""
-        return text_table(self.header(), self.rows(), "rrl")
+    def _parts(self) -> list[TablePart]:
+        return [TablePart(self.header(), self.rows(), "rrl")]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return a record for each action of the core set: its number, its weight and its features."""
+        names = range(self.support) if self.arms is None else self.arms
+        return [
+            {"action" if self.arms is None else "arm": name, "weight": weight}
+            | {f"feature {number}": value for number, value in enumerate(action, 1)}
+            for name, weight, action in zip(names, self.weights, self.actions, strict=True)
+        ]
 
 
 def counts_of(weights: Sequence[float], accuracy: float) -> tuple[int, ...]:
-    """Weights in parts of a power of two, rounded up; 64 parts or more for an even share."""
+    """Return weights as whole parts of a power of two, rounded up; an even share has 64 parts or more."""
     mantissa, exponent = math.frexp(64 * len(weights) / min(accuracy, 1.0))
     bits = exponent - (mantissa == 0.5)  # log2, rounded up
     return tuple(math.ceil(math.ldexp(weight, bits)) for weight in weights)
 
 
 def aim(accuracy: float) -> float:
-    """The accuracy that the weights need so that the counts have `accuracy`."""
+    """Return the accuracy that the weights need so that rounded counts still have `accuracy`."""
     part = min(accuracy, 1.0) / 64
     return ((1.0 + accuracy) / (1.0 + part) - 1.0) * (1.0 - 2.0**-20)
 
 
 def checked_accuracy(accuracy: Real) -> float:
-    """How far above its optimum d, relatively, g may be."""
+    """Return the accuracy, which is how far g may be above its optimum d, relatively; or refuse it."""
     number = real(accuracy, "accuracy")
     if not FINEST <= number <= COARSEST:
         raise InvalidArgument("accuracy", accuracy, f"a number from {FINEST} to {COARSEST:g}")

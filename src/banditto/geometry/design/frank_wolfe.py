@@ -33,7 +33,7 @@ MOST_STEPS = 200_000
 
 @dataclass
 class DesignWeights:
-    """Weights on points (feature, point), and p' V^-1 p of each point under them."""
+    """Weights on points (feature, point), and the form p' V^-1 p of each point under them."""
 
     points: FloatArray
     values: FloatArray
@@ -43,24 +43,24 @@ class DesignWeights:
 
     @classmethod
     def on(cls, points: FloatArray, values: FloatArray) -> DesignWeights:
-        """Start from the given weights."""
+        """Return the state of the method at the given weights."""
         self = cls(points, values, values, values)
         self.refresh()
         return self
 
     @property
     def support(self) -> list[int]:
-        """The points with mass, in ascending order."""
+        """The numbers of the points with positive weight, in ascending order."""
         return [int(index) for index in np.flatnonzero(self.values)]
 
     def refresh(self) -> None:
-        """Factorise V afresh."""
+        """Factorise V again, and recompute the forms, so that rounding errors do not build up."""
         factor = whitening(self.points, self.values)
         self.inverse = product(np.ascontiguousarray(factor.T), factor)
         self.forms = quadratic_forms(self.points, factor)
 
     def improve(self, target: float, most_steps: int = MOST_STEPS) -> bool:
-        """Take steps until every p' V^-1 p is at most `target`; False if that took too many."""
+        """Take steps until every p' V^-1 p is at most `target`; return True, or False if that took too many steps."""
         dimension = self.points.shape[0]
         for count in range(most_steps):
             if count and count % REFRESH == 0:
@@ -77,7 +77,7 @@ class DesignWeights:
         return bool(self.forms[largest(self.forms)] <= target)
 
     def _move(self, index: int, away: bool) -> None:
-        """The step along one point that maximises log det V, at most all of its mass away."""
+        """Move weight to one point, or `away` from it, as far as maximises log det V; no weight becomes negative."""
         dimension, form = self.points.shape[0], float(self.forms[index])
         if away:
             mass = float(self.values[index])
@@ -100,7 +100,7 @@ class DesignWeights:
 
 
 def whitening(points: FloatArray, weights: FloatArray) -> FloatArray:
-    """The lower triangular X with X V X' = 1 up to rounding: |X p|^2 is p' V^-1 p."""
+    """Return the lower triangular X with X V X' = 1 up to rounding, so that |X p|^2 is p' V^-1 p."""
     used = np.flatnonzero(weights)
     lower = cholesky(second_moment(points[:, used], weights[used]))
     if lower is None:

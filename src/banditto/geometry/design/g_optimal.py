@@ -73,7 +73,7 @@ def g_optimal_design(actions: Any, *, accuracy: Real = 0.01, progress: Progress 
 
 @dataclass(frozen=True)
 class _OverPoints:
-    """g by looking at every point."""
+    """Certifies g of a design over finitely many points, by looking at every point."""
 
     points: FloatArray
     core: list[int]
@@ -85,6 +85,7 @@ class _OverPoints:
 def _finite(
     actions: CanonicalActions, arms: tuple[int, ...] | None, accuracy: float, progress: Progress | None
 ) -> Design:
+    """Return the design for finitely many actions; features that the others determine are dropped."""
     points, size = actions.points, 2.0**actions.bits
     features = list(range(points.shape[0]))
     residual = 0.0
@@ -113,7 +114,7 @@ def _finite(
 
 
 def _kept_features(span: Span) -> list[int]:
-    """As many features as the span has dimensions, in which its vectors can still be told apart.
+    """Return as many features as the span has dimensions, which still tell its vectors apart.
 
     Vectors of the span are orthogonal to the absent directions, so the features that elimination pivots on in those
     are determined by the other ones.
@@ -134,7 +135,7 @@ def _kept_features(span: Span) -> list[int]:
 
 @dataclass(frozen=True)
 class _OverSet:
-    """g by a certified bound over the set."""
+    """Certifies g of a design over an infinite set, by a proved upper bound."""
 
     actions: ScaledSet
     core: FloatArray
@@ -147,6 +148,7 @@ class _OverSet:
 
 
 def _infinite(actions: ActionSet, accuracy: float, progress: Progress | None) -> Design:
+    """Return the design for an infinite set; features that the others determine are dropped."""
     seen = ScaledSet(actions)
     residual = 0.0
     while True:
@@ -186,7 +188,7 @@ def _infinite(actions: ActionSet, accuracy: float, progress: Progress | None) ->
 
 
 def _reach(seen: ScaledSet, points: list[FloatArray], direction: FloatArray) -> tuple[FloatArray, int]:
-    """The point that reaches farthest to either side of 0."""
+    """Return the point that reaches farthest along a direction, to either side of 0, and its place among the points."""
     ahead, behind = seen.maximise(direction), seen.maximise(-direction)
     points.append(behind if abs(inner(behind, direction)) > abs(inner(ahead, direction)) else ahead)
     return points[-1], len(points) - 1
@@ -195,7 +197,7 @@ def _reach(seen: ScaledSet, points: list[FloatArray], direction: FloatArray) -> 
 def _columns(
     seen: ScaledSet, core: FloatArray, weights: FloatArray, accuracy: float, progress: Progress | None
 ) -> tuple[FloatArray, FloatArray, int]:
-    """Column generation: improve the weights on the points so far, then let those in that are worst under them."""
+    """Improve weights and let in the worst points of the set, in turns; return points, weights and steps."""
     dimension, steps = seen.dimension, 0
     if dimension == 1:
         return core, weights, steps
@@ -216,7 +218,7 @@ def _columns(
 
 
 def _beyond(seen: ScaledSet, factor: FloatArray, core: FloatArray, accuracy: float) -> list[FloatArray]:
-    """Points with |X p|^2 beyond the target, worst first, 2 d of them at most; none if none are found."""
+    """Return up to 2 d points with |X p|^2 beyond the target, worst first; none if none are found."""
     target = (1.0 + accuracy * 0.75) * seen.dimension
     known = {point.tobytes() for point in np.ascontiguousarray(core.T)}
     along_axes, slabs = axis_points(seen, factor)
@@ -241,6 +243,6 @@ def _distinct(found: list[LongestAction]) -> list[LongestAction]:
 
 
 def _set_digest(actions: ActionSet) -> str:
-    """sha256 of what the set says of itself; of its class if it says nothing, the core set is in the design's own."""
+    """Return the sha256 of the set's `to_dict`, or of its class name if it has none."""
     says = actions.to_dict() if isinstance(actions, ConvexSet) else {"type": type(actions).__qualname__}
     return digest_of(says)

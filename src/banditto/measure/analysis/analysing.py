@@ -16,7 +16,7 @@ from banditto.policies.policy import own_level
 
 
 def checked_confidence(confidence: Real) -> float:
-    """FlowCheck a confidence; the number comes back."""
+    """Check that a confidence is allowed, and return it as a float."""
     allowed = "a number between 0.5 and 1, both excluded"
     value = real(confidence, "confidence", allowed)
     if not 0.5 < value < 1.0:
@@ -59,7 +59,7 @@ def analysis_of(seen: Observations, confidence: float = 0.95, binary: bool | Non
 def with_ratios(
     arms: Sequence[ArmEstimate], differences: Sequence[Difference], ends: tuple[float, float] | None
 ) -> tuple[Difference, ...]:
-    """Add the ratio of the two means to each difference, where values begin at 0; from the means' own intervals."""
+    """Add the ratio of the two means to each difference, with an interval, if values begin at 0."""
     if ends is None or ends[0] != 0.0:
         return tuple(differences)
     known = {arm.name: arm for arm in arms}

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from typing_extensions import TypedDict
 
-from banditto.core.errors import MissingExtra
 from banditto.core.json_types import InsideUnit, Keywords
-from banditto.core.text import html_table, outwards, text_table
+from banditto.core.results import Part, Result, TablePart
+from banditto.core.text import outwards
 from banditto.engine.observations import DecidedBy, Observations
 from banditto.measure.analysis.checks import FlowCheck, FlowCheckContent
 from banditto.measure.analysis.estimates import (
@@ -65,7 +64,7 @@ class AnalysisContent(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class Coverage:
-    """Why all intervals hold at once: by which limits, what they assume, and from which pulls they are."""
+    """Why all intervals hold at once: the method of their limits, its assumptions, and the pulls they use."""
 
     proved: bool
     method: str
@@ -84,8 +83,8 @@ _DESIGNS: dict[Design, str] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Analysis:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Analysis(Result):
     """What an experiment taught: who won and by what, each arm's mean, and by how much the winner is better.
 
     All intervals hold at once, with the probability `confidence` or more.
@@ -120,6 +119,11 @@ class Analysis:
     metrics: tuple[MetricAnalysis, ...] = ()
     warnings: tuple[str, ...] = ()
     observations: Observations = field(repr=False)
+
+    _picture = "forest:forest_plot"
+
+    def __repr__(self) -> str:
+        return f"Analysis({self.headline})"
 
     @property
     def winner(self) -> str | None:
@@ -157,6 +161,7 @@ class Analysis:
         return f"{said}; {self._better()}"
 
     def _better(self) -> str:
+        """Say in words by how much the compared arm is better or worse than the next one."""
         found = self.better_by
         if found is None:
             return "there is nothing to compare it with"
@@ -206,7 +211,7 @@ class Analysis:
         for number, arm in enumerate(self.arms):
             word = words[arm.data]
             if number == self.observations.winner:
-                by = {"lead": "winner, by its lead", "coin": "winner, by the shared rule", None: "winner"}
+                by = {"lead": "winner, by its lead", "coin": "chosen by the shared rule", None: "winner"}
                 word = "; ".join(part for part in (by[self.decided_by], word) if part)
             low, high, places = outwards(self._scale * arm.low, self._scale * arm.high)
             interval = "" if arm.estimate is None else f"{low}{sign} to {high}{sign}"
@@ -234,7 +239,7 @@ class Analysis:
         return [row for metric in self.metrics for row in metric.rows()]
 
     def guardrail_lines(self) -> list[str]:
-        """Say of each guardrail which arms cross it."""
+        """Return a line for each guardrail: which arms cross it, keep it, or may do either."""
         return [line for metric in self.metrics for line in metric.guardrail_lines()]
 
     @property
@@ -249,31 +254,18 @@ class Analysis:
         said += ["A value that was not told must be missing by chance alone."]
         return " ".join(said)
 
-    def table(self) -> str:
-        """Return who won, each arm, the winner against all others, what is proved, and the checks, as plain text."""
-        parts = [self.headline, text_table(ARM_HEADER, self.arm_rows(), align="lrlrrl")]
+    def _parts(self) -> list[Part]:
+        """Return who won, each arm, the winner against all others, what is proved, and the checks."""
+        parts: list[Part] = [self.headline, TablePart(ARM_HEADER, self.arm_rows(), "lrlrrl")]
         if self.differences:
-            parts.append(text_table(DIFFERENCE_HEADER, self.difference_rows(), align="llrlrl"))
+            parts.append(TablePart(DIFFERENCE_HEADER, self.difference_rows(), "llrlrl"))
         parts.append(self.statement)
         parts += ["\n".join(check.line for check in self.checks)] if self.checks else []
         if self.metrics:
-            parts.append(text_table(METRIC_HEADER, self.metric_rows(), align="llrlr"))
+            parts.append(TablePart(METRIC_HEADER, self.metric_rows(), "llrlr"))
             parts.append("\n".join([self.metric_statement, *self.guardrail_lines()]))
         parts += ["\n".join(f"warning: {line}" for line in self.warnings)] if self.warnings else []
-        return "\n\n".join(parts)
-
-    def __str__(self) -> str:
-        return self.table()
-
-    def _repr_html_(self) -> str:
-        tables = [html_table((self.headline,), []), html_table(ARM_HEADER, self.arm_rows())]
-        tables += [html_table(DIFFERENCE_HEADER, self.difference_rows())] if self.differences else []
-        tables.append(html_table((self.statement,), [(check.line,) for check in self.checks]))
-        if self.metrics:
-            tables.append(html_table(METRIC_HEADER, self.metric_rows()))
-            tables.append(html_table((self.metric_statement,), [(line,) for line in self.guardrail_lines()]))
-        tables += [html_table(("warning",), [(line,) for line in self.warnings])] if self.warnings else []
-        return "".join(tables)
+        return parts
 
     def to_dict(self) -> AnalysisContent:
         """Return plain data with `winner`, `headline` and `statement`; `compared` and `observations` are left out."""
@@ -302,14 +294,6 @@ class Analysis:
             "warnings": list(self.warnings),
         }
 
-    def to_frame(self) -> Any:
-        """Return a pandas frame: a row for each arm, and one for each comparison, with `against`."""
-        try:
-            pandas = import_module("pandas")
-        except ImportError:
-            raise MissingExtra("to_frame", "pandas", "data") from None
-        return pandas.DataFrame(self.records())
-
     def records(self) -> Sequence[Mapping[str, object]]:
         """Return a row for each arm, and one for each comparison, by the names of the columns."""
         columns = ("arm", "against", "estimate", "low", "high", "pulls", "used")
@@ -319,12 +303,7 @@ class Analysis:
         rows += [(one.arm, one.against, one.estimate, one.low, one.high, None, None) for one in self.differences]
         return [dict(zip(columns, row, strict=True)) for row in rows]
 
-    def plot(self) -> Any:
-        """Draw a forest plot, arms above and differences below; a Matplotlib figure comes back."""
-        # by its name: figures are made in a room above this one, and only who draws loads Matplotlib
-        return import_module("banditto.report.forest").forest_figure(self)
-
 
 def _signed(number: str) -> str:
-    """Write a number with its sign."""
+    """Return a number as text with its sign."""
     return number if number.startswith("-") else f"+{number}"

@@ -13,7 +13,7 @@ _PRIOR_SHARE = 50  # a normal prior counts for this part of an arm's pulls, if a
 
 
 class AnyTime:
-    """Estimates and differences of all pulls so far, as a policy chose them."""
+    """Estimates and differences from all pulls so far, with intervals that hold at any time."""
 
     def __init__(self, seen: Observations, confidence: float) -> None:
         self._seen, self._error = seen, 1.0 - confidence
@@ -30,20 +30,20 @@ class AnyTime:
 
     @property
     def method(self) -> tuple[str, str]:
-        """What the limits are called, and what they assume."""
+        """The name of the limits, and what they assume of rewards."""
         rewards = self._seen.rewards
         if rewards.kind == "bounded":
             return "beta mixture", "rewards are within their range"
         return "normal mixture", f"rewards are subgaussian with sigma {rewards.sigma:g}"
 
     def compared(self) -> int:
-        """Return the winner, or where none was named the arm with the largest mean."""
+        """Return the arm to compare with all others: the winner, or the arm with the largest mean."""
         if self._seen.winner in self._limits and self._seen.winner is not None:
             return self._seen.winner
         return max(self._limits, key=lambda arm: self._limits[arm].mean)
 
     def arms(self) -> tuple[ArmEstimate, ...]:
-        """Estimate every arm."""
+        """Return an estimate with its interval for every arm."""
         return tuple(self._arm(arm) for arm in range(len(self._names)))
 
     def _arm(self, arm: int) -> ArmEstimate:
@@ -53,7 +53,7 @@ class AnyTime:
         return estimated(self._seen, arm, self._limits[arm], place, self._sums[arm].pulls, "all")
 
     def against_all(self, best: int) -> tuple[Difference, ...]:
-        """Compare one arm with every other that was pulled."""
+        """Return the differences of one arm's mean to that of every other arm that was pulled."""
         return tuple(self._against(best, arm) for arm in self._limits if arm != best)
 
     def _against(self, best: int, arm: int) -> Difference:

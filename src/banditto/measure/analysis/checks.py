@@ -26,7 +26,7 @@ class FlowCheckContent(TypedDict):
 
 
 class FlowCheck(NamedTuple):
-    """One check: its verdict, the p-value that gave it (None where chance has no part), and words."""
+    """One check on tickets: its verdict, the p-value behind it (None where chance has no part), and words."""
 
     name: str
     verdict: Verdict
@@ -35,7 +35,7 @@ class FlowCheck(NamedTuple):
 
     @property
     def line(self) -> str:
-        """The check in a line for people."""
+        """The check's name, verdict and explanation, in one line."""
         return f"{self.name}: {self.verdict.upper() if self.verdict == 'alarm' else 'ok'}; {self.text}"
 
     def to_dict(self) -> FlowCheckContent:
@@ -44,7 +44,7 @@ class FlowCheck(NamedTuple):
 
 
 def assignment_check(names: Sequence[str], assigned: Sequence[int], planned: Sequence[int]) -> FlowCheck:
-    """Compare slots that were handed out with the plan, arm by arm: the order is fixed, so that they must agree."""
+    """Check that the slots handed out of each arm are exactly those of the plan."""
     if list(assigned) == list(planned):
         said = ", ".join(f"{name} {count:,}" for name, count in zip(names, assigned, strict=True))
         return FlowCheck("assignment", "ok", None, f"slots were handed out as planned ({said})")
@@ -57,7 +57,7 @@ def assignment_check(names: Sequence[str], assigned: Sequence[int], planned: Seq
 
 
 def loss_check(names: Sequence[str], handed: Sequence[int], lost: Sequence[int]) -> FlowCheck:
-    """Ask whether some arms lose more rewards than others: each arm against the rest by Fisher's exact test."""
+    """Check whether some arms lose more rewards than others: each arm against the rest by Fisher's exact test."""
     if not sum(lost):
         return FlowCheck("lost rewards", "ok", None, "no reward is missing")
     shares = ", ".join(
@@ -73,7 +73,7 @@ def loss_check(names: Sequence[str], handed: Sequence[int], lost: Sequence[int])
 
 
 def equal_loss(handed: Sequence[int], lost: Sequence[int]) -> float:
-    """Return a p-value that all arms lose the same share: the smallest of the arms' own, times their number.
+    """Return a p-value for all arms losing the same share: the smallest of the arms' own, times their number.
 
     Given how many are lost in all, an arm's losses are hypergeometric if no arm matters; twice the smaller tail.
     """
@@ -84,7 +84,10 @@ def equal_loss(handed: Sequence[int], lost: Sequence[int]) -> float:
 
 
 def _smaller_tail(every: int, gone: int, out: int, mine: int) -> float:
-    """The smaller of P(X <= mine) and P(X >= mine): of `every` tickets `gone` are lost, and `out` are the arm's."""
+    """Return the smaller of P(X <= mine) and P(X >= mine): X counts the arm's losses if chance alone picks them.
+
+    There are `every` tickets, of which `gone` are lost and `out` are the arm's.
+    """
     values = np.arange(max(0, gone + out - every), min(gone, out) + 1)
     logs = _choices(out, values) + _choices(every - out, gone - values) - _choices(every, np.array([gone]))
     chances = np.exp(logs)
@@ -92,7 +95,7 @@ def _smaller_tail(every: int, gone: int, out: int, mine: int) -> float:
 
 
 def _choices(of: int, some: IntArray) -> FloatArray:
-    """The logarithm of how many ways there are to choose `some`."""
+    """Return the logarithm of the number of ways to choose `some` out of `of`."""
     from scipy.special import gammaln  # here, so that who asks and tells does not wait for SciPy
 
     return np.asarray(gammaln(of + 1.0) - gammaln(some + 1.0) - gammaln(of - some + 1.0))

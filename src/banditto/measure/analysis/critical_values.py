@@ -21,13 +21,13 @@ _ROOM = 1.0 + 1e-5  # more than that loses
 
 
 def one_sided(share: float) -> float:
-    """Return c with P(G > c) = share."""
+    """Return c with P(G > c) = share, for a standard normal G."""
     return float(-ndtri(share))
 
 
 @lru_cache(maxsize=4096)
 def each(share: float, arms: int) -> float:
-    """Return c with P(|G_a| <= c for all a) = 1 - share."""
+    """Return c with P(|G_a| <= c for all a) = 1 - share, for independent standard normal G_a."""
     return one_sided(-math.expm1(math.log1p(-share) / arms) / 2.0)
 
 
@@ -40,7 +40,7 @@ def all_pairs(share: float, arms: int) -> float:
 
 
 def _wide_range(critical: float, arms: int) -> float:
-    """P(largest - smallest > critical sqrt 2): over the place x of the largest, some other is below x - range."""
+    """Return P(largest - smallest > critical sqrt 2), by an integral over the place of the largest."""
     others = arms - 1
     top = log_ndtr(_PLACES)
     below = np.exp(np.minimum(log_ndtr(_PLACES - critical * math.sqrt(2.0)) - top, -1e-300))  # given below x
@@ -58,7 +58,7 @@ def pairs_beside(share: float, arms: int, within: float) -> float:
 
 
 def _apart_inside(critical: float, arms: int, within: float) -> float:
-    """P(all are within c, and largest - smallest > critical sqrt 2), over the place x of the smallest."""
+    """Return P(all |G_a| <= within, and largest - smallest > critical sqrt 2), by an integral over the smallest."""
     reach = critical * math.sqrt(2.0)
     if reach >= 2.0 * within:
         return 0.0
@@ -82,7 +82,7 @@ def each_and_fresh(share: float, arms: int, weight: float) -> float:
 
 
 def _stray(critical: float, arms: int, weight: float) -> float:
-    """P(some |G_a| or |u G_a + v F| exceeds `critical`), over the place of F."""
+    """Return P(some |G_a| or |u G_a + v F| exceeds `critical`), by an integral over F."""
     rest = math.sqrt(1.0 - weight * weight)
     low = np.maximum(-critical, (-critical - weight * _PLACES) / rest)
     high = np.minimum(critical, (critical - weight * _PLACES) / rest)
@@ -91,7 +91,7 @@ def _stray(critical: float, arms: int, weight: float) -> float:
 
 
 def _smallest(exceeded: Callable[[float], float], share: float) -> float:
-    """The smallest c at which a probability that falls with c is at most `share`."""
+    """Return the smallest c at which `exceeded(c)`, which falls with c, is at most `share`."""
     low, high = 0.0, _FURTHEST - 1.0
     for _ in range(60):
         middle = (low + high) / 2.0

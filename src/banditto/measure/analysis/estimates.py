@@ -70,7 +70,7 @@ class ArmEstimate:
 
     @classmethod
     def unknown(cls, name: str) -> ArmEstimate:
-        """Return the line of an arm that was never pulled."""
+        """Return the estimate of an arm that was never pulled: no mean, and an infinite interval."""
         return cls(name=name, estimate=None, low=-math.inf, high=math.inf, pulls=0, used=0, data="none")
 
     @classmethod
@@ -107,11 +107,19 @@ class Difference:
     ratio_high: float = math.inf
 
     def with_ratio(self, one: ArmEstimate, other: ArmEstimate) -> Difference:
-        """Add the ratio of two means, whose own intervals hold at once: lowest by highest, highest by lowest."""
+        """Return this with the ratio of the two means and its interval.
+
+        The means' intervals and the difference's hold at once. So the ratio is at least the lowest mean by the highest,
+        and, as it is 1 + difference / other, at least 1 + low / other; likewise from above. The narrower ends count: a
+        ratio then leaves 1 out whenever the difference leaves 0 out.
+        """
         if one.estimate is None or other.estimate is None or not other.estimate > 0.0:
             return self
-        high = one.high / other.low if other.low > 0.0 else math.inf
-        return replace(self, ratio=one.estimate / other.estimate, ratio_low=one.low / other.high, ratio_high=high)
+        low, high = one.low / other.high, one.high / other.low if other.low > 0.0 else math.inf
+        at_low, at_high = (other.high if self.low > 0.0 else other.low), (other.high if self.high < 0.0 else other.low)
+        low = max(low, 1.0 + self.low / at_low) if at_low > 0.0 else low
+        high = min(high, 1.0 + self.high / at_high) if at_high > 0.0 else high
+        return replace(self, ratio=one.estimate / other.estimate, ratio_low=low, ratio_high=high)
 
     def to_dict(self) -> DifferenceContent:
         """Return plain data; `low` and `high` are its interval, `ratio_low` and `ratio_high` that of the ratio.

@@ -34,7 +34,7 @@ class GapBand(NamedTuple):
 
 
 def bands_of(policy: Policy[Any], planned: Sequence[PullStage], rewards: Rewards) -> tuple[GapBand, ...]:
-    """List bands of gaps from the widest to none, with shares that add up to 1 in each; they follow from the protocol.
+    """Return bands of gaps, the widest first, each with its stages' shares of the error, which add up to 1.
 
     There is one band for all gaps where the policy names a gap, or has one stage.
     """
@@ -55,7 +55,7 @@ def bands_of(policy: Policy[Any], planned: Sequence[PullStage], rewards: Rewards
 
 
 def _ends(policy: Policy[Any], gaps: FloatArray, whole: bool) -> IntArray:
-    """Pulls of each arm that was compared, if the first pays a gap more than the others, and nothing is noise."""
+    """Return each arm's pulls when it ends, for every gap, if the first arm leads by it and there is no noise."""
     state, coins = policy.init(len(gaps)), Coins(0, 0, len(gaps))
     pays = np.zeros((len(gaps), policy.arms))
     pays[:, 0] = gaps

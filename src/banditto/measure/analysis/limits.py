@@ -18,22 +18,22 @@ from banditto.core.arrays import FloatArray
 
 
 class Limits(Protocol):
-    """Limits of a mean; places are arrays, and so are the limits that come back."""
+    """Confidence limits of a mean; a place is a point on the normal scale, such as 1.96, and sets the tail."""
 
     @property
     def mean(self) -> float:
         """The average of the rewards that were used."""
 
     def lower(self, places: FloatArray) -> FloatArray:
-        """Return lower limits."""
+        """Return the lower limit of the mean for each place."""
 
     def upper(self, places: FloatArray) -> FloatArray:
-        """Return upper limits."""
+        """Return the upper limit of the mean for each place."""
 
 
 @dataclass(frozen=True)
 class NormalLimits:
-    """Of Gaussian rewards whose standard deviation is at most sigma."""
+    """Limits for Gaussian rewards whose standard deviation is at most sigma."""
 
     total: float
     count: int
@@ -50,13 +50,13 @@ class NormalLimits:
         return self.mean - places * (self.sigma / math.sqrt(self.count))
 
     def upper(self, places: FloatArray) -> FloatArray:
-        """Return the mean and x standard errors."""
+        """Return the mean plus x standard errors."""
         return self.mean + places * (self.sigma / math.sqrt(self.count))
 
 
 @dataclass(frozen=True)
 class BinomialLimits:
-    """Of rewards that are 0 or 1: exact (Clopper and Pearson 1934)."""
+    """Exact limits for rewards that are 0 or 1 (Clopper and Pearson 1934)."""
 
     successes: int
     count: int
@@ -95,7 +95,7 @@ def _beta_quantile(successes: int, count: int, tails: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class BernsteinLimits:
-    """Of rewards in [0, 1] by their sample variance (Maurer and Pontil 2009, Theorem 4)."""
+    """Limits for rewards in [0, 1] by their sample variance (Maurer and Pontil 2009, Theorem 4)."""
 
     total: float
     squares: float  # the sum of the squared rewards
@@ -112,7 +112,7 @@ class BernsteinLimits:
         return np.maximum(self.mean - self._reach(places), 0.0)
 
     def upper(self, places: FloatArray) -> FloatArray:
-        """Return the mean and as much; 1 where that is more."""
+        """Return the mean plus the same amount as in `lower`; 1 where that is more than 1."""
         return np.minimum(self.mean + self._reach(places), 1.0)
 
     def _reach(self, places: FloatArray) -> FloatArray:
@@ -125,7 +125,7 @@ class BernsteinLimits:
 
 @dataclass(frozen=True)
 class ChernoffLimits:
-    """Of rewards in [0, 1] of which only the sum is known: n kl(mean, mu) <= log(1/tail) (Chernoff, Hoeffding 1963)."""
+    """Limits for rewards in [0, 1] by their sum alone: n kl(mean, mu) <= log(1/tail) (Chernoff, Hoeffding 1963)."""
 
     total: float
     count: int
@@ -137,16 +137,16 @@ class ChernoffLimits:
         return min(1.0, max(0.0, self.total / self.count))
 
     def lower(self, places: FloatArray) -> FloatArray:
-        """Return the smallest mean that is not too far below."""
+        """Return the smallest mu with n kl(mean, mu) <= log(1/tail), for each place."""
         return _furthest(self.mean, 0.0, -log_ndtr(-places) / self.count)
 
     def upper(self, places: FloatArray) -> FloatArray:
-        """Return the largest mean that is not too far above."""
+        """Return the largest mu with n kl(mean, mu) <= log(1/tail), for each place."""
         return _furthest(self.mean, 1.0, -log_ndtr(-places) / self.count)
 
 
 def _furthest(mean: float, end: float, allowed: FloatArray) -> FloatArray:
-    """The mu between a mean and an end of [0, 1] with kl(mean, mu) = allowed, on the far side of rounding."""
+    """Return mu between a mean and an end of [0, 1] with kl(mean, mu) = allowed, rounded towards the end."""
     near, far = np.full_like(allowed, mean), np.full_like(allowed, end)
     for _ in range(60):
         middle = (near + far) / 2.0
@@ -159,7 +159,7 @@ def _furthest(mean: float, end: float, allowed: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class ApproximateLimits:
-    """Of numbers of which nothing is known: as if their mean were normal, with the sample's own deviation."""
+    """Approximate limits for numbers of any range: as if their mean were normal, with the sample's deviation."""
 
     total: float
     squares: float
@@ -176,7 +176,7 @@ class ApproximateLimits:
         return self.mean - places * self._error
 
     def upper(self, places: FloatArray) -> FloatArray:
-        """Return the mean and x estimated standard errors."""
+        """Return the mean plus x estimated standard errors."""
         return self.mean + places * self._error
 
     @property
@@ -190,7 +190,7 @@ class ApproximateLimits:
 
 @dataclass(frozen=True)
 class SubgaussianLimits:
-    """Of sigma-subgaussian rewards: the mean and sigma sqrt(2 log(1/tail)/n)."""
+    """Limits for sigma-subgaussian rewards: the mean plus or minus sigma sqrt(2 log(1/tail)/n)."""
 
     total: float
     count: int
@@ -207,7 +207,7 @@ class SubgaussianLimits:
         return self.mean - self._reach(places)
 
     def upper(self, places: FloatArray) -> FloatArray:
-        """Return the mean and as much."""
+        """Return the mean plus sigma sqrt(2 log(1/tail)/n)."""
         return self.mean + self._reach(places)
 
     def _reach(self, places: FloatArray) -> FloatArray:
@@ -219,7 +219,7 @@ class SubgaussianLimits:
 
 @dataclass(frozen=True)
 class BetaMixture:
-    """Any time limits of rewards in [0, 1]: likelihood ratios averaged over Jeffreys' prior (Robbins 1970).
+    """Any-time limits for rewards in [0, 1]: likelihood ratios averaged over Jeffreys' prior (Robbins 1970).
 
     Places are logarithms here: `lower(x)` is the smallest mean whose evidence against it is at most exp(x).
     """
@@ -238,14 +238,15 @@ class BetaMixture:
         return float(self._evidence(np.array([self.mean]))[0])
 
     def lower(self, places: FloatArray) -> FloatArray:
-        """Return the smallest mean against which no more than exp(place) speaks."""
+        """Return the smallest mean against which the evidence is at most exp(place)."""
         return self._furthest(places, 0.0)
 
     def upper(self, places: FloatArray) -> FloatArray:
-        """Return the largest such mean."""
+        """Return the largest mean against which the evidence is at most exp(place)."""
         return self._furthest(places, 1.0)
 
     def _furthest(self, places: FloatArray, end: float) -> FloatArray:
+        """Return the mean nearest to `end` against which the evidence is at most exp(place), by bisection."""
         near, far = np.full_like(places, self.mean), np.full_like(places, end)
         for _ in range(60):
             middle = (near + far) / 2.0
@@ -262,7 +263,7 @@ class BetaMixture:
 
 @dataclass(frozen=True)
 class NormalMixture:
-    """Any time limits of Gaussian or subgaussian rewards: likelihood ratios averaged over a normal prior."""
+    """Limits that hold at any time for subgaussian rewards: likelihood ratios averaged over a normal prior."""
 
     total: float
     count: int
@@ -280,11 +281,11 @@ class NormalMixture:
         return 0.5 * math.log(self.prior / (self.count + self.prior))
 
     def lower(self, places: FloatArray) -> FloatArray:
-        """Return the smallest mean against which no more than exp(place) speaks."""
+        """Return the smallest mean against which the evidence is at most exp(place)."""
         return self.mean - self._reach(places)
 
     def upper(self, places: FloatArray) -> FloatArray:
-        """Return the largest such mean."""
+        """Return the largest mean against which the evidence is at most exp(place)."""
         return self.mean + self._reach(places)
 
     def _reach(self, places: FloatArray) -> FloatArray:
@@ -299,7 +300,7 @@ _CELLS = 256
 
 @dataclass(frozen=True, kw_only=True)
 class Together:
-    """Which places two arms may have at once: p x + q y <= line, x <= first, y <= second."""
+    """The places x and y that two arms may have at once: p x + q y <= line, x <= first, y <= second."""
 
     p: float
     q: float
@@ -308,11 +309,11 @@ class Together:
     second: float
 
     def turned(self) -> Together:
-        """Return the same with the two arms exchanged."""
+        """Return the same region with the two arms exchanged."""
         return Together(p=self.q, q=self.p, line=self.line, first=self.second, second=self.first)
 
     def cells(self) -> tuple[FloatArray, FloatArray]:
-        """Cover the outer edge by cells; the largest x and the largest y of each come back."""
+        """Cover the region's outer edge by cells; return the largest x and the largest y of each."""
         if self.p * self.first + self.q * self.second <= self.line:  # no line: a corner
             return np.array([self.first]), np.array([self.second])
         start = (self.line - self.q * self.second) / self.p
@@ -321,7 +322,7 @@ class Together:
 
 
 def difference(one: Limits, other: Limits, together: Together) -> tuple[float, float]:
-    """Return limits of the mean of `one` less that of `other`: the furthest at any places that both may have."""
+    """Return limits of the mean of `one` minus that of `other`, over all places that both may have at once."""
     x, y = together.cells()
     low = float(np.min(one.lower(x) - other.upper(y)))
     y, x = together.turned().cells()

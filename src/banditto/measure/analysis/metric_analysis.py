@@ -37,7 +37,7 @@ class Guardrail(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Guardrail:
-        """Read such as latency<=300."""
+        """Parse text such as latency<=300."""
         found = _GUARDRAIL.fullmatch(text) if isinstance(text, str) else None
         if found is None:
             raise InvalidArgument("guardrails", text, _ALLOWED)
@@ -45,7 +45,7 @@ class Guardrail(NamedTuple):
         return cls(name, "<=" if sign == "<=" else ">=", real(bound, "guardrails", _ALLOWED))
 
     def verdict(self, arm: ArmEstimate) -> GuardrailVerdict:
-        """Return "crossed" or "kept" where the whole interval is, "open" where it is on both sides."""
+        """Return "crossed" or "kept" if an arm's whole interval is on that side of the bound, else "open"."""
         if arm.estimate is None:
             return "open"
         inside, outside = arm.high <= self.bound, arm.low > self.bound
@@ -56,14 +56,14 @@ class Guardrail(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class MetricOptions:
-    """What is known of metrics: ranges that their values are in, and bounds that their means should keep."""
+    """What a caller says of metrics: ranges of their values, and guardrails for their means."""
 
     ranges: Ranges
     guardrails: tuple[Guardrail, ...]
 
     @classmethod
     def of(cls, ranges: Ranges | None, guardrails: Iterable[str] | None) -> MetricOptions:
-        """FlowCheck what was given."""
+        """Check ranges and guardrails, and return them as options."""
         known: dict[str, tuple[float, float]] = {}
         for name, ends in (ranges or {}).items():
             known[name] = _checked_range(name, ends)
@@ -102,6 +102,7 @@ def with_metrics(found: Analysis, options: MetricOptions) -> Analysis:
 
 
 def _analysed(found: Analysis, metric: SeenMetric, confidence: float, options: MetricOptions) -> MetricAnalysis:
+    """Analyse one metric: each arm's mean, the winner against the others, and the guardrails."""
     seen = found.observations
     ends = options.ranges.get(metric.name)
     values = metric.batches
@@ -142,13 +143,13 @@ def _analysed(found: Analysis, metric: SeenMetric, confidence: float, options: M
 
 
 def _rounding(batches: Sequence[SeenBatch], low: float, high: float) -> float:
-    """What rounded sums of squares may be off by, in squares of the range: much, if values are far from 0 for it."""
+    """Return how far rounding may have moved sums of squares, in units of the range squared."""
     values = sum(sum(batch.counts) for batch in batches)
     return values * 2.0**-52 * (max(abs(low), abs(high)) / (high - low)) ** 2
 
 
 def _scaled(batch: SeenBatch, low: float, high: float) -> SeenBatch:
-    """The sums of values that were brought to [0, 1]; squares with what rounding may have taken away."""
+    """Return a batch's sums for values scaled to [0, 1]; squares are raised by what rounding may have lost."""
     width = high - low
     more = sum(batch.counts) * 2.0**-50 * max(abs(low), abs(high)) ** 2
     totals = [total - count * low for total, count in zip(batch.totals, batch.counts, strict=True)]

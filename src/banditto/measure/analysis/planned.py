@@ -67,7 +67,7 @@ def limits_for(rewards: Rewards, binary: bool, with_squares: bool) -> LimitKind:
 
 
 class Planned:
-    """An experiment whose numbers of pulls were known in advance: fixed numbers, and fresh pulls after a commit."""
+    """Estimates for an experiment whose numbers of pulls were fixed in advance, by stage."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class Planned:
             self._share_by_gap(policy)
 
     def _share_by_gap(self, policy: Policy[Any]) -> None:
-        """Share the error out as it is for the gaps that the intervals leave, beginning with all gaps (Lemma 4)."""
+        """Spend the error by the gaps that the intervals still allow, starting from all gaps (Lemma 4)."""
         planned = self._stages
         bands = gap_bands.bands_of(policy, planned, self._seen.rewards)
         gaps = (0.0, math.inf)
@@ -107,7 +107,7 @@ class Planned:
             gaps = self._gaps()
 
     def _gaps(self) -> tuple[float, float]:
-        """Between which ends the gap of the two best arms is, by the intervals as they are now, in the policy's units.
+        """Return the ends of what the gap of the two best arms can be, by the current intervals, in the policy's units.
 
         It is the smallest difference of the best arm to another; and where another arm is the best, at most the
         difference of that arm to this one.
@@ -122,7 +122,7 @@ class Planned:
         return stages.critical_at(self._stages[number], self._arms, error, self._level, self._kind.coupled)
 
     def _known(self, number: int, arm: int) -> bool:
-        """Whether an arm has values at a stage: of rewards it has, of a metric it may have none."""
+        """Return whether an arm has values at a stage; a metric may have none there."""
         sums = self._sums[arm][number]
         return sums is not None and sums.pulls > 0
 
@@ -133,20 +133,20 @@ class Planned:
 
     @property
     def design(self) -> Design:
-        """What all intervals rest on: pulls after a choice, several numbers of pulls, or one."""
+        """What the intervals rest on: pulls after a choice, several numbers of pulls, or one."""
         return "fresh" if self._fresh is not None else "looks" if len(self._stages) > 1 else "one batch"
 
     def arms(self) -> tuple[ArmEstimate, ...]:
-        """Estimate every arm."""
+        """Return an estimate with its interval for every arm."""
         return tuple(self._arm(arm) for arm in range(self._arms))
 
     def against_all(self, best: int) -> tuple[Difference, ...]:
-        """Compare one arm with every other, of which something is known."""
+        """Return the differences of one arm's mean to that of every other arm with values."""
         others = [arm for arm in range(self._arms) if arm != best]
         return tuple(one for arm in others if (one := self._against(best, arm)) is not None)
 
     def compared(self) -> int:
-        """Return the winner, or while there is none the arm with the largest mean among those played longest."""
+        """Return the arm to compare with all others: the winner, or the largest mean among arms played longest."""
         if self._seen.winner is not None:
             return self._seen.winner
         longest = max(self._last)
@@ -154,6 +154,7 @@ class Planned:
         return max(playing, key=lambda arm: self._limits(longest, arm).mean)
 
     def _arm(self, arm: int) -> ArmEstimate:
+        """Return one arm's estimate, from pulls after the commit for the winner, else from its last stage."""
         seen = self._seen
         if self._fresh is not None and arm == seen.winner:
             place = stages.fresh_place(1.0 - self._confidence, self._level)
@@ -180,7 +181,7 @@ class Planned:
         return max(k for k, both in enumerate(zip(self._sums[best], self._sums[arm], strict=True)) if all(both))
 
     def _apart(self, best: int, arm: int) -> tuple[float, float]:
-        """Return limits of the difference of two arms, in the policy's units: by pulls after the commit, if any."""
+        """Return limits of the difference of two arms in the policy's units; pulls after the commit are used if any."""
         number = self._common(best, arm)
         stage, critical = self._stages[number], self._critical(number)
         other = self._limits(number, arm)
@@ -200,7 +201,7 @@ class Planned:
 
 
 def estimated(seen: Observations, arm: int, limits: Limits, place: float, used: int, data: Data) -> ArmEstimate:
-    """Write down an arm's mean and its limits at a place, in the rewards' own units."""
+    """Return an arm's mean, with its limits at a place, in the rewards' own units."""
     at = np.array([place])
     return ArmEstimate(
         name=seen.names[arm],
@@ -214,7 +215,7 @@ def estimated(seen: Observations, arm: int, limits: Limits, place: float, used: 
 
 
 def compared_with(seen: Observations, one: int, other: int, limits: tuple[float, float], estimate: float) -> Difference:
-    """Write down the difference of two arms' means and its limits, in the rewards' own units."""
+    """Return the difference of two arms' means, with its limits, in the rewards' own units."""
     return Difference(
         arm=seen.names[one],
         against=seen.names[other],
@@ -225,7 +226,7 @@ def compared_with(seen: Observations, one: int, other: int, limits: tuple[float,
 
 
 def split(seen: Observations, values: Sequence[SeenBatch]) -> tuple[list[SeenBatch], UsedSums | None]:
-    """Split complete batches into those that compare arms, and what the winner paid after a commit, if anything."""
+    """Split complete batches into those that compare arms, and the winner's sums after a commit (None without)."""
     tests = [batch for batch in seen.batches if sum(1 for count in batch.counts if count) > 1]
     rest = seen.batches[len(tests) :]
     if any(batch not in tests for batch in seen.batches[: len(tests)]):
@@ -241,7 +242,7 @@ def split(seen: Observations, values: Sequence[SeenBatch]) -> tuple[list[SeenBat
 def _at_stages(
     tests: Sequence[SeenBatch], values: Sequence[SeenBatch], arm: int, planned: Sequence[PullStage]
 ) -> list[UsedSums | None]:
-    """Add up the values of an arm's first pulls at every stage that it came to; None for the others."""
+    """Return an arm's sums up to each stage that it came to; None for the other stages."""
     ends, pulls = {}, 0
     for number, batch in enumerate(tests, 1):
         if not batch.counts[arm]:
@@ -252,7 +253,7 @@ def _at_stages(
 
 
 def added(batches: Sequence[SeenBatch], arm: int) -> UsedSums:
-    """Add up what an arm paid in these batches."""
+    """Return an arm's pulls, rewards and squares, added up over these batches."""
     squares = [batch.squares for batch in batches]
     known = [row[arm] for row in squares if row is not None]
     return UsedSums(

@@ -29,7 +29,7 @@ _SHARES_BEFORE_FRESH = (0.7, 0.2, 0.1)
 
 
 class PullStage(NamedTuple):
-    """A number of pulls of each arm, and what of the allowed error is spent there."""
+    """A number of pulls of each arm at which an analysis may happen, and the share of the error spent there."""
 
     pulls: int
     after: int  # pulls of one arm that would be left after a commit here
@@ -37,7 +37,7 @@ class PullStage(NamedTuple):
 
     @property
     def fresh_weight(self) -> float:
-        """v: how much of a difference's variance is due to the pulls after the commit, as a root."""
+        """v, the root of the share of a difference's variance that comes from pulls after the commit."""
         if self.after < self.pulls:  # fewer than before: they are not used
             return 0.0
         return math.sqrt(self.pulls / (self.pulls + self.after))
@@ -45,7 +45,7 @@ class PullStage(NamedTuple):
 
 @dataclass(frozen=True)
 class Critical:
-    """Places on the normal scale at one stage: for means, for a difference after a commit, and for any difference."""
+    """Critical values at one stage: for means, for a difference after a commit, and for any difference."""
 
     mean: float
     after_commit: float
@@ -68,7 +68,7 @@ def stages_of(policy: Policy[Any], horizon: int) -> tuple[PullStage, ...]:
 
 
 def _spaced(counts: list[int]) -> list[int]:
-    """Pass over numbers of pulls that are close together; whoever ends at one of these has another not far below.
+    """Thin out numbers of pulls that lie close together; return those that are kept.
 
     From the last down, one of each group is kept: the largest where others follow closely below, for those that were
     passed over; the smallest where there is a long way down, so that those above it fall back on it.
@@ -102,12 +102,12 @@ def has_stages(policy: object) -> TypeGuard[Policy[Any]]:
 
 
 def fresh_place(error: float, level: str) -> float:
-    """Return the place on the normal scale for the winner's mean after a commit, which is told once."""
+    """Return the critical value for the winner's mean after a commit."""
     return critical_values.one_sided(_SHARES[level][2] * error / 2.0)
 
 
 def critical_at(stage: PullStage, arms: int, error: float, level: str, coupled: bool) -> Critical:
-    """Return the places that all statements of a stage need to hold at once, with its share of the error.
+    """Return the critical values with which all statements of a stage hold at once, at its share of the error.
 
     `coupled` limits are those of normal variables, whose families are known exactly; others are added up.
     """

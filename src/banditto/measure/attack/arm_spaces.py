@@ -31,7 +31,7 @@ _MARGIN = 0.001  # Bernoulli means are this far from 0 and 1, as a share of the 
 
 
 class ArmSpace(NamedTuple):
-    """The instances of a policy for arms: a point is the arms' means, in their order."""
+    """The instances that an attack on a policy for arms searches; a point is the arms' means, in order."""
 
     arms: int
     rewards: Rewards
@@ -55,7 +55,7 @@ class ArmSpace(NamedTuple):
 
     @property
     def _highest(self) -> float:
-        """The largest mean that is tried: the largest rate that was promised, or nearly 1."""
+        """The largest mean that is tried: the promised largest rate, or nearly 1."""
         rate = self.rewards.rate_at_most
         return 1.0 - self._margin if rate is None else min(rate, 1.0 - self._margin)
 
@@ -78,6 +78,7 @@ class ArmSpace(NamedTuple):
             yield self._shuffled(point, seed, number)
 
     def _ordered_starts(self) -> Iterator[Point]:
+        """Yield the starting instances with the best arm last, the most promising first."""
         for lead in _LEADS:
             for first, last in _BEHIND:
                 for cut, window in self.guarded:
@@ -91,35 +92,35 @@ class ArmSpace(NamedTuple):
                         yield self._point(self._profile(profile, gap, other), level)
 
     def _scales(self) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
-        """Return pairs of gaps: both in windows, in the same one or in two; and of all sizes, for unknown windows."""
+        """Return pairs of gaps to try: pairs inside the policy's windows, and pairs of all sizes."""
         middles = [window.at(0.5) for window in self.windows]
         near = [(w.at(place), w.at(0.4)) for place in _PLACES for w in self.windows]
         near += [(gap, other) for k, gap in enumerate(middles) for other in middles[k + 1 : k + 5]]
         return near, [(gap, gap / 3.0) for gap in self._round_gaps()]
 
     def _spread(self, first: float, last: float) -> list[float]:
-        """Return gaps of all arms but the two best, from the first of these to the last."""
+        """Return gaps of all arms but the two best, evenly from `first` to `last`."""
         many = self.arms - 2
         return [first + (last - first) * (k / max(1, many - 1)) for k in range(many)]
 
     def _shuffled(self, point: Point, seed: int, number: int) -> Point:
-        """Put the means into another order; every eighth stays as it is, with the best arm last."""
+        """Return the means in another order; every eighth instance keeps the best arm last."""
         if number % 8 == 0:
             return point
         keys = [float(Coins(seed, number, 1).uniform("order", 0, arm)[0, 0]) for arm in range(self.arms)]
         return tuple(mean for _, mean in sorted(zip(keys, point, strict=True)))
 
     def typical(self, gap: float | None) -> Environment:
-        """Make arms that nobody chose as hard ones: equal gaps, a tenth of the range unless told, the best arm last."""
+        """Make arms that are not chosen to be hard: equal gaps (default: a tenth of the range), the best arm last."""
         usual = 0.1 * self.rewards.widest_gap if self.rewards.kind == "bounded" else 0.2 * self.rewards.sigma
         return self.environment(self._point([gap or usual] * (self.arms - 1), 0.5))
 
     def _round_gaps(self) -> list[float]:
-        """Return gaps of all sizes, for policies whose windows are unknown."""
+        """Return gaps of all sizes, for policies that do not say where their windows are."""
         return [self.widest * 2.0 ** (-k / 2.0) for k in range(24)]
 
     def _profile(self, name: str, gap: float, other: float) -> list[float]:
-        """Return the gaps of all arms but the best, in the pattern of this name."""
+        """Return the gaps of all arms but the best in the pattern of this name, made from two gaps."""
         many = self.arms - 1
         match name:
             case "equal":
@@ -142,7 +143,7 @@ class ArmSpace(NamedTuple):
                 return [gap if k < many // 2 else min(3.0 * gap, self.widest) for k in range(many)]
 
     def _point(self, gaps: list[float], level: float) -> Point:
-        """Means with these gaps, the best one last; `level` 0 is as low, 1 as high as means can be, if that matters."""
+        """Return means with these gaps, the best arm last; `level` from 0 to 1 places them low or high."""
         gaps = [min(max(gap, self.smallest_lead, 0.0), self.widest) for gap in gaps]
         top = 0.0
         if self.rewards.kind == "bounded":
@@ -152,7 +153,7 @@ class ArmSpace(NamedTuple):
         return (*(top - gap for gap in gaps), top)
 
     def neighbours(self, point: Point, scale: float, coins: Coins, round_number: int) -> list[Point]:
-        """As many as there are coins: all gaps, one gap or the level moved, by about `scale` relatively."""
+        """Return an instance near this one for each coin: gaps or level changed by about `scale`, or arms swapped."""
         kinds, which, sizes = (coins.uniform("attack", round_number, part)[:, 0] for part in range(3))
         best = int(np.argmax(point))
         found = []
@@ -173,7 +174,7 @@ class ArmSpace(NamedTuple):
         return found
 
     def _rearranged(self, gaps: list[float], top: float, level: float | None) -> Point:
-        """Return means with gaps in the arms' order, kept within what is allowed."""
+        """Return means with these gaps, in the arms' order, moved to where means are allowed."""
         best = gaps.index(min(gaps))
         gaps = [0.0 if k == best else min(max(gap, self.smallest_lead), self.widest) for k, gap in enumerate(gaps)]
         if self.rewards.kind == "bounded":

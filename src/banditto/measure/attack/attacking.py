@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from typing_extensions import TypedDict
@@ -16,8 +16,10 @@ from banditto.chance.coins import LARGEST_SEED
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, open_unit, real
 from banditto.core.json_types import Digest, Horizon, InsideUnit, Keywords, Natural, Positive, Share
+from banditto.core.results import Result, TablePart
 from banditto.core.rewards import RewardKind
-from banditto.core.text import html_table, text_table
+from banditto.core.tabular import matrix_rows
+from banditto.core.text import at_least, hundredths
 from banditto.engine.pool import shared_executor
 from banditto.measure.attack.arm_spaces import ArmSpace
 from banditto.measure.attack.linear_spaces import LinearSpace
@@ -26,8 +28,10 @@ from banditto.measure.certificate import LEVELS, Certificate
 from banditto.measure.certify import MOST_JOBS, certify, checked_rho
 from banditto.numbers.intervals import MOST_PAIRS
 from banditto.policies.policy import Acting, AnyPolicy, BatchedPolicy, Level, LevelContent, RoundPolicy
+from banditto.policies.recognising import check_policy
 from banditto.problems.catalogue import rewards_of
 from banditto.problems.environment import EnvironmentContent
+from banditto.problems.environment_words import environment_in_words
 
 SCHEMA_VERSION: Final = 2
 FEWEST_PAIRS = 1000
@@ -102,8 +106,16 @@ class Worst(NamedTuple):
         }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Attack:
+class Tried(NamedTuple):
+    """An instance that a search looked at: the means of its arms, and how many of its pairs differed."""
+
+    means: tuple[float, ...]  # none for an infinite action set
+    pairs: int
+    mismatches: int
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Attack(Result):
     """What an attack found; FAIL if the worst instance's lower bound on P(differ) is above rho.
 
     Made by `attack`. Definition 1 is about every instance: a PASS here is no proof (docs/attack.md).
@@ -125,6 +137,7 @@ class Attack:
         verdict: "PASS" or "FAIL".
         interrupted: whether Ctrl-C ended the measurement early.
         certificate: the certificate of the worst instance.
+        tried: the instances that the search looked at: their `means`, `pairs` and `mismatches`.
 
     Examples:
         >>> from banditto import ExploreThenCommit, attack
@@ -151,11 +164,16 @@ class Attack:
     verdict: Literal["PASS", "FAIL"]
     interrupted: bool
     certificate: Certificate
+    tried: tuple[Tried, ...] = field(default=(), compare=False)
+
+    _picture = "attack_pictures:attack_figure"
+    _named = ("policy", "horizon", "rho", "instances_tried", "verdict")
 
     def to_dict(self) -> AttackContent:
         """Return plain data with the names of the attributes.
 
         The `certificate` of the worst instance is left out: what it measured is in `worst`, and its digest is there.
+        The instances that were `tried` are for pictures; how many there are is in `instances_tried`.
         """
         return {
             "schema_version": SCHEMA_VERSION,
@@ -182,36 +200,44 @@ class Attack:
         worst = self.worst
         low, high = worst.interval
         found = {
-            "FAIL": f"FAIL: at least {low:.4g} of all pairs differ there, allowed are {self.rho:g}",
-            "PASS": f"PASS: no instance was shown to be above {self.rho:g}, which proves nothing",
+            "FAIL": f"FAIL: at least {hundredths(low)} of all pairs differ there, {100 * self.rho:g}% are allowed",
+            "PASS": f"PASS: no arms were found where over {100 * self.rho:g}% of pairs differ, which proves nothing",
         }
         name = self.policy if self.constants is None else f"{self.policy}, {self.constants} constants"
-        instance = {"arms": "means " + ", ".join(f"{mean:.6g}" for mean in worst.means)}
-        if "theta" in worst.environment:
-            instance = {"theta": ", ".join(f"{value:.6g}" for value in worst.environment["theta"])}
-        what, value = next(iter(instance.items()))
         return [
             ("policy", name),
             ("level", LEVELS[self.level]),
             ("horizon", f"{self.horizon:,}"),
             ("tried", f"{self.instances_tried:,} instances with {self.pairs_searched:,} pairs"),
-            ("worst instance", f"{worst.environment['name']}, {value if what == 'arms' else f'theta {value}'}"),
+            ("worst instance", environment_in_words(worst.environment)),
             (
-                "differ",
-                f"{worst.differ:.4f}, {100 * self.confidence:g}% interval {low:.4f} to {high:.4f}, "
-                f"from {worst.pairs:,} fresh pairs" + (" (interrupted)" if self.interrupted else ""),
+                "agree there",
+                f"{hundredths(1 - worst.differ, 2)} of {worst.pairs:,} fresh pairs, {100 * self.confidence:g}% "
+                f"interval {100 * (1 - high):.2f} to {100 * (1 - low):.2f}%"
+                + (" (interrupted)" if self.interrupted else ""),
             ),
-            ("proved bound", "none" if self.bound is None else f"{self.bound:.4g}"),
+            ("proved", "none" if self.bound is None else f"{at_least(self.bound)} of pairs agree"),
             ("verdict", found[self.verdict]),
+            ("seed", str(self.seed)),
             ("digest", self.certificate.digest),
         ]
 
-    def table(self) -> str:
-        """Return the rows as a table in plain text."""
-        return text_table(("attack", ""), self.rows())
+    def _parts(self) -> list[TablePart]:
+        return [TablePart(("attack", ""), self.rows())]
 
-    def _repr_html_(self) -> str:
-        return html_table(("attack", ""), self.rows())
+    def records(self) -> list[dict[str, Any]]:
+        """Return a record for each instance that the search looked at, and last the worst one, on fresh pairs."""
+        seen = [*self.tried, Tried(self.worst.means, self.worst.pairs, self.worst.mismatches)]
+        return [
+            {
+                "means": list(one.means),
+                "pairs": one.pairs,
+                "mismatches": one.mismatches,
+                "differ": one.mismatches / one.pairs,
+                "fresh": number == len(seen),
+            }
+            for number, one in enumerate(seen, 1)
+        ]
 
 
 def attack(
@@ -254,6 +280,7 @@ def attack(
         >>> attack(RandomThreshold(arms=2, horizon=10**5, rho=0.3), pairs_budget=2000, seed=1).verdict
         'PASS'
     """
+    check_policy(policy)
     if isinstance(policy, RoundPolicy) or not isinstance(policy, BatchedPolicy):
         given = getattr(policy, "name", policy)
         raise InvalidArgument("policy", given, "a policy that works in batches; certify measures the others")
@@ -265,8 +292,9 @@ def attack(
     tell = progress or (lambda stage, done, total: None)
     space = space_of(policy, rewards)
     half = int(_SEARCH_SHARE * budget)
+    instances = [] if isinstance(known, Sequence) and not known else matrix_rows(known, "known")
     with shared_executor(jobs, executor) as shared:
-        points = [tuple(real(value, "known") for value in point) for point in known]
+        points = [tuple(real(value, "known") for value in point) for point in instances]
         found = search(policy, space, half, seed, shared, lambda done: tell("searching", done, half), points)
         certificate = certify(
             policy,
@@ -304,6 +332,11 @@ def attack(
         verdict="FAIL" if certificate.verdict == "FAIL" else "PASS",
         interrupted=certificate.interrupted,
         certificate=certificate,
+        tried=tuple(
+            Tried(space.environment(seen.point).means, seen.pairs, seen.differing)
+            for seen in found.looked
+            if seen.pairs
+        ),
     )
 
 

@@ -27,7 +27,7 @@ _MOST_TIED = 12  # actions whose pairs are tied
 
 
 class LinearSpace(NamedTuple):
-    """The instances of a linear policy: a point is theta, at most 1 long."""
+    """The instances that an attack on a linear policy searches; a point is theta, of length at most 1."""
 
     actions: Any
     rewards: Rewards
@@ -42,7 +42,7 @@ class LinearSpace(NamedTuple):
 
     @property
     def _slope(self) -> float:
-        """What <theta, a> is multiplied by in the mean of a reward."""
+        """The factor of <theta, a> in the mean of a reward."""
         return 0.5 if self.rewards.kind == "bounded" else 1.0
 
     def environment(self, point: Point) -> Environment:
@@ -67,7 +67,7 @@ class LinearSpace(NamedTuple):
                 yield tuple((length * direction).tolist())
 
     def typical(self, gap: float | None) -> Environment:
-        """A parameter that nobody chose for being hard, so long that the second best action lags by `gap` if it can."""
+        """Make an instance that is not chosen to be hard; the second best action lags by `gap` if it can."""
         direction = self._spread()[-1]
         point = None if gap is None else self._scaled(direction, gap)
         return self.environment(point or tuple((_LONGEST * direction).tolist()))
@@ -78,7 +78,7 @@ class LinearSpace(NamedTuple):
         return 0.0 if lead is None else _LONGEST * self._slope * lead
 
     def leading_by(self, gap: float) -> Environment:
-        """A parameter in the direction in which the best action leads most, so long that it leads by `gap`.
+        """Make the instance in whose direction the best action leads most, scaled so that it leads by `gap`.
 
         Of an infinite set, where actions come as near to the best as one likes, a parameter as long as can be.
         """
@@ -87,6 +87,7 @@ class LinearSpace(NamedTuple):
         return self.environment(point or tuple((_LONGEST * direction).tolist()))
 
     def _leading(self) -> FloatArray:
+        """Return the direction in which the best action leads the second best by most."""
         directions = self._spread()
         if not isinstance(self.actions, FiniteActions):
             return directions[-1]
@@ -97,12 +98,12 @@ class LinearSpace(NamedTuple):
         return max(others or directions, key=self._lead)
 
     def _lead(self, direction: FloatArray) -> float:
-        """Work out by how much the best of finitely many actions leads; 0 if two of them are equal."""
+        """Return by how much the best of finitely many actions leads along a direction; 0 for a tie."""
         best, second = np.sort(product(self.actions.to_array(), direction))[::-1][:2]
         return float(best - second)
 
     def _spread(self) -> list[FloatArray]:
-        """Return directions along the features and all around, the same for everybody."""
+        """Return fixed directions: along the features, and all around."""
         d = self.actions.dimension
         coins = Coins(0, 0, _DIRECTIONS)
         u, v = (np.concatenate([coins.uniform("direction", k, f) for f in range(d)], axis=1) for k in (0, 1))
@@ -110,7 +111,7 @@ class LinearSpace(NamedTuple):
         return [_unit(row) for row in np.concatenate([np.eye(d), around])]
 
     def _ties(self) -> list[FloatArray]:
-        """Find directions in which two actions are the best ones and equal."""
+        """Return directions in which two actions tie for the best."""
         if not isinstance(self.actions, FiniteActions):
             return []
         points = self.actions.to_array()[:_MOST_TIED]
@@ -125,7 +126,7 @@ class LinearSpace(NamedTuple):
         return found
 
     def _scaled(self, direction: FloatArray, gap: float) -> Point | None:
-        """The direction so long that the nearest action that is not tied lags by `gap`; None if it cannot be."""
+        """Scale a direction so that the next best action that is not tied lags by `gap`; None if that cannot be."""
         lags = self._lags(direction)
         if lags is None:
             return None
@@ -142,7 +143,7 @@ class LinearSpace(NamedTuple):
         return float(behind.min()) if behind.size else None
 
     def neighbours(self, point: Point, scale: float, coins: Coins, round_number: int) -> list[Point]:
-        """As many as there are coins: longer or shorter, or turned a little, by about `scale` relatively."""
+        """Return a parameter near this one for each coin: longer, shorter or turned, by about `scale`."""
         size = len(point)
         draws = np.concatenate([coins.uniform("attack", round_number, part) for part in range(size + 2)], axis=1)
         found = []

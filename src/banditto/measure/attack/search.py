@@ -31,7 +31,7 @@ _PARENTS, _CHILDREN = 6, 4
 
 
 class Space(Protocol):
-    """The instances that a search may look at; a point stands for one of them."""
+    """The instances that a search may try; a point stands for one of them."""
 
     def starts(self, seed: int) -> Iterator[Point]:
         """Yield instances to begin with, the most promising first."""
@@ -47,7 +47,7 @@ class Space(Protocol):
 
 
 class Seen(NamedTuple):
-    """What the search knows of an instance."""
+    """An instance that was tried: how many pairs were played, and how many differ."""
 
     point: Point
     pairs: int
@@ -64,12 +64,13 @@ class Seen(NamedTuple):
 
 
 class WorstInstance(NamedTuple):
-    """The most promising instance, and the effort behind it."""
+    """The worst instance that was found, and how many instances and pairs the search took."""
 
     point: Point
     environment: Environment
     instances: int
     pairs: int
+    looked: tuple[Seen, ...]  # all instances that were looked at
 
 
 Report = Callable[[int], None]  # pairs played so far
@@ -106,11 +107,11 @@ def search(
         met = {seen.point for seen in looked}
         looked += hunt.look([child for child in children if child not in met], 2 * share // 3 // len(children))
     best = min(looked, key=_by_rank)
-    return WorstInstance(best.point, space.environment(best.point), hunt.instances, hunt.pairs)
+    return WorstInstance(best.point, space.environment(best.point), hunt.instances, hunt.pairs, tuple(looked))
 
 
 class _Hunt:
-    """Counts pairs and instances; no two groups of pairs of one instance share coins or noise."""
+    """Plays pairs on instances and counts both; pairs of one instance never share coins or noise."""
 
     def __init__(
         self, policy: BatchedPolicy[Any], space: Space, seed: int, executor: Executor | None, report: Report
@@ -120,16 +121,17 @@ class _Hunt:
         self.pairs = self.instances = 0
 
     def look(self, points: Sequence[Point], pairs: int) -> list[Seen]:
-        """Play so many pairs of each of some new instances; what was seen comes back."""
+        """Play `pairs` pairs on each of these new instances, and return what was seen."""
         self.instances += len(points)
         return self._measured([Seen(point, 0, 0, 0) for point in points], pairs)
 
     def look_again(self, looked: list[Seen], several: int, pairs: int) -> list[Seen]:
-        """Play more pairs of the most promising instances; all come back, with what is known now."""
+        """Play more pairs on the `several` most promising instances; return all instances, updated."""
         ranked = sorted(looked, key=_by_rank)
         return self._measured(ranked[:several], pairs) + ranked[several:]
 
     def _measured(self, looked: Sequence[Seen], pairs: int) -> list[Seen]:
+        """Play `pairs` more pairs on each instance, perhaps in workers, and return the updated counts."""
         if pairs < 1:
             return [seen for seen in looked if seen.pairs]
         groups = -(-pairs // _MOST_PAIRS_AT_ONCE)
@@ -166,6 +168,7 @@ def _count(run: Run, first: int, size: int, groups: int) -> int:
 
 
 def _in_order(executor: Executor | None, calls: Sequence[tuple[Run, int, int, int]]) -> Iterator[int]:
+    """Yield the number of differing pairs of each call, in order, from this process or from workers."""
     if executor is None:
         yield from (_count(*call) for call in calls)
         return
@@ -189,7 +192,7 @@ def _distinct(points: Iterator[Point]) -> list[Point]:
 
 
 def _spread_over(points: list[Point], wanted: int) -> list[Point]:
-    """Choose so many of a long list: the first third as they come, the rest from all over it."""
+    """Return `wanted` points of a long list: some from its beginning, the rest from all over it."""
     if len(points) <= wanted:
         return points
     front = -(-wanted // 3)
@@ -210,7 +213,7 @@ class UndecidedWindow(NamedTuple):
 
 
 class Guarded(NamedTuple):
-    """A cut for the lead of the best arm, and the window that says who is played if the lead is below it."""
+    """A window for the best arm's lead, and the window that decides who is played if the lead is below the cut."""
 
     cut: UndecidedWindow
     window: UndecidedWindow

@@ -8,15 +8,16 @@ first yes on a fixed ladder of horizons counts, refined downwards.) Numbers are 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 from banditto.core.errors import BandittoError, InvalidArgument, NoPlan, Offer
+from banditto.core.exact import first_true
 from banditto.core.horizons import LONGEST_HORIZON, SHORTEST_HORIZON
 from banditto.measure.plan.questions import EARLY_CUT, MARGINS, ONE_CUT, Question
-from banditto.measure.plan.rehearsal import Rehearsal, rehearse
+from banditto.measure.plan.rehearsal import Allowance, Rehearsal, rehearse, rehearse_within
 from banditto.measure.plan.root_finding import (
     FINEST,
     first_on_ladder,
@@ -35,13 +36,14 @@ COARSE = 1.01  # what is good enough on the way to an answer
 _DOUBT = 1e-3  # that a promise which a rehearsal kept does not hold
 NARROWEST = 1e-6  # gap, of the widest
 _GAP_STEP, _NEAR = 1.08, 1.03
+_RUNGS_BELOW = 5  # of what a larger rho takes, from which on horizons are tried
 _OFFERED = (0.1, 0.3)  # rhos for which a refusal says what can be had
 
 Progress = Callable[[str], None]
 
 
 class Open(NamedTuple):
-    """Gap, rho and horizon, None for what is to be solved for; and the budget of regret, if there is one."""
+    """Gap, rho and horizon as a caller gave them, None for the one to solve for; and the budget of regret, if any."""
 
     gap: float | None
     rho: float | None
@@ -65,7 +67,7 @@ class Played(NamedTuple):
 
 
 class Planner:
-    """Solves for what is open; every rehearsal has the same coins and the same noise."""
+    """Solves for the number that is left open; all rehearsals have the same coins and the same noise."""
 
     def __init__(self, question: Question, seed: int, tell: Progress, effort: PlanEffort | None = None) -> None:
         self.question, self.seed, self.tell = question, seed, tell
@@ -75,7 +77,7 @@ class Planner:
         self._last_gap: float | None = None
 
     def settled(self, numbers: Open) -> Settled:
-        """Solve for what is open; all three numbers come back, or an error says what would be possible."""
+        """Solve for the open number and return all three; the error, if there is no solution, says what is possible."""
         gap, rho, horizon, regret = numbers
         if regret is not None:
             return self._within(numbers, regret)
@@ -99,17 +101,31 @@ class Planner:
 
     # -- one number is open -------------------------------------------------------------------------------------
 
-    def horizon(self, gap: float, rho: float, finest: float = COARSE) -> int | None:
+    def horizon(self, gap: float, rho: float, finest: float = COARSE, begin: float = 0.0) -> int | None:
         """Find the shortest feasible horizon, to four digits; None if there is none.
 
         That of a policy which names a winner is the cap of all arms, and a pull for the winner: to the last digit.
+        Horizons below `begin` are taken for too short where all would have to be tried.
         """
         if self.question.level == "winner":
             found = self._first_kept(lambda margin: self._capped(gap, rho, margin))
             return None if found is None else found.horizon
-        return self._shortest(gap, rho, finest)
+        return self._shortest(gap, rho, finest, begin)
 
-    def _shortest(self, gap: float, rho: float, finest: float) -> int | None:
+    def horizons(self, gap: float, rhos: Sequence[float]) -> Iterator[tuple[float, int | None]]:
+        """Find the shortest feasible horizon for each rho, the largest rho first, as fine as the answer of a plan.
+
+        A smaller rho takes no fewer pulls, so each search begins a little below what the last one found; unless a
+        policy relies on the gap, which may explore too little with a large rho.
+        """
+        begin = 0.0
+        for rho in sorted(rhos, reverse=True):
+            length = self.horizon(gap, rho, self.effort.finest, begin)
+            yield rho, length
+            if length is not None and not self.question.promised:
+                begin = length / self.effort.step**_RUNGS_BELOW
+
+    def _shortest(self, gap: float, rho: float, finest: float, begin: float) -> int | None:
         blank = self.question.blank()
         shortest = max(SHORTEST_HORIZON, len(blank.means), int((blank.rewards.sigma / gap) ** 2))
         low, guess = min(shortest, LONGEST_HORIZON), self.question.likely_horizon(gap, rho)
@@ -120,7 +136,7 @@ class Planner:
         if guess is not None:
             found = near(feasible, max(guess, low), low, LONGEST_HORIZON, _NEAR, finest)
         else:
-            found = first_on_ladder(feasible, low, LONGEST_HORIZON, self.effort.step, finest)
+            found = first_on_ladder(feasible, low, LONGEST_HORIZON, self.effort.step, finest, begin)
         return None if found is None else rounded_up(found)
 
     def rho(self, gap: float, horizon: int, finest: float = COARSE) -> float | None:
@@ -168,7 +184,7 @@ class Planner:
         return Settled(gap, rho, int(most)) if most <= LONGEST_HORIZON else None
 
     def _first_kept(self, numbers: Callable[[float], Settled | None]) -> Settled | None:
-        """Find numbers where the constants say what they spend: aimed at more and more power until the promise is kept.
+        """Return the first numbers that keep the promise, aimed at more and more power; None if none does.
 
         A rehearsal of each is enough, so that nothing has to be searched for by rehearsals.
         """
@@ -182,18 +198,23 @@ class Planner:
 
     def feasible(self, gap: float, rho: float, horizon: int) -> bool:
         """Say whether a plan with these numbers keeps the promise, with little doubt."""
-        played = self.best(Settled(gap, rho, horizon))
-        return played is not None and self._kept(played.rehearsal)
+        return self.best(Settled(gap, rho, horizon)) is not None
 
-    def _kept(self, rehearsal: Rehearsal) -> bool:
-        executions = rehearsal.regrets.size
-        kept = round(rehearsal.resolved(self.question.by) * executions)
-        return lower_limit(kept, executions, _DOUBT) >= self.question.resolve
+    @cached_property
+    def _allowed(self) -> Allowance:
+        """How many executions of a rehearsal may miss the promise."""
+        executions = self.effort.executions
+
+        def enough(kept: int) -> bool:
+            return lower_limit(kept, executions, _DOUBT) >= self.question.resolve
+
+        fewest = first_true(enough, 0, executions) if enough(executions) else executions + 1
+        return Allowance(executions - fewest, self.question.by)
 
     def best(self, numbers: Settled) -> Played | None:
-        """Play policies for these numbers on the plan's instance; the first that keeps the promise, if any, comes back.
+        """Play policies for these numbers on the plan's instance; the first that keeps the promise comes back, if any.
 
-        None where there is no policy for these numbers.
+        None where no policy for these numbers keeps it.
         """
         if numbers not in self._known:
             gap, rho, horizon = numbers
@@ -202,12 +223,13 @@ class Planner:
             try:
                 instance = self.question.instance(gap)
                 for policy in self.question.candidates(gap=gap, rho=rho, horizon=horizon):
-                    if not policy.describe().rows or self.question.falls_short(policy):
+                    if self.question.falls_short(policy):
+                        break  # and so would one that is aimed at more
+                    if not policy.describe().rows:
                         continue  # not a single test: whatever arm it plays, it plays without evidence
-                    played = Played(policy, self.played(policy, instance, gap))
-                    self._known[numbers] = self._known[numbers] or played
-                    if self._kept(played.rehearsal):
-                        self._known[numbers] = played
+                    rehearsal = rehearse_within(policy, instance, gap, self.effort.executions, self.seed, self._allowed)
+                    if rehearsal is not None:
+                        self._known[numbers] = Played(policy, rehearsal)
                         break
             except InvalidArgument:  # a rho that is too small for the horizon, a net that is too fine
                 pass
@@ -220,11 +242,12 @@ class Planner:
     # -- two numbers are open, and there is a budget of regret ----------------------------------------------------
 
     def _within(self, numbers: Open, budget: float) -> Settled:
-        """Find the smallest rho, or if that is given the narrowest gap, at which the regret is within the budget."""
+        """Return the plan with the smallest rho, or the narrowest gap, whose regret is within the budget."""
         gap, rho, horizon, _ = numbers
 
         @cache
         def solved(value: float) -> Settled | None:
+            """Return the plan's numbers with `value` for what is varied; None if nothing is feasible there."""
             value = _digits(value)
             if horizon is not None:  # and rho is varied
                 found = self.gap(value, horizon)
@@ -259,7 +282,7 @@ class Planner:
 
     @property
     def _generous_rho(self) -> float:
-        """The rho at which most is possible; with a large one a policy that relies on a gap explores too little."""
+        """The rho that allows most; 0.3 for a policy that relies on a gap, which explores too little with more."""
         return 0.3 if self.question.promised else LARGEST_RHO
 
     # -- what would be possible ------------------------------------------------------------------------------------
@@ -274,6 +297,7 @@ class Planner:
         return self._refusal("gap", given, found, self._offers(gap, rho, LONGEST_HORIZON))
 
     def _too_short(self, horizon: int, gap: float | None = None, rho: float | None = None) -> BandittoError:
+        """Return the error for a horizon that is too short, with the nearest numbers that are possible."""
         found = []
         lead, share = gap or self.widest, rho or self._generous_rho
         if (shortest := self.horizon(lead, share)) is not None:
@@ -287,7 +311,7 @@ class Planner:
         return self._refusal("horizon", given, found, self._offers(gap, rho, horizon))
 
     def _offers(self, gap: float | None, rho: float | None, horizon: int) -> list[Offer]:
-        """List plans near what was asked for: a few rhos with the gap and their horizons, or with the horizon."""
+        """Return plans near what was asked for, for a few values of rho."""
         found: list[Offer] = []
         level = self.question.level
         for share in sorted({rho or _OFFERED[0], *_OFFERED}):
@@ -296,20 +320,26 @@ class Planner:
             length = self.horizon(lead, share)
             if length is not None:
                 found.append(Offer(share, lead, length, level))
-            winner = self._for_a_winner(lead, share)
-            if winner is not None and (length is None or winner < length):
+            winner = self._for_a_winner(lead, share, LONGEST_HORIZON + 1 if length is None else length)
+            if winner is not None:
                 found.append(Offer(share, lead, winner, "winner"))
             narrowest = self.gap(share, horizon)
             if narrowest is not None:
                 found.append(Offer(share, float(offered(narrowest)), horizon, level))
         return found
 
-    def _for_a_winner(self, gap: float, rho: float) -> int | None:
-        """Find the most pulls that the same winner would take, where every pull was asked for; None elsewhere."""
+    def _for_a_winner(self, gap: float, rho: float, below: int) -> int | None:
+        """Find the most pulls that the same winner would take, where every pull was asked for; None elsewhere.
+
+        None, too, where it takes as many as `below` or more: that is no offer.
+        """
         if self.question.level == "winner" or self.question.actions is not None or self.question.promised:
             return None
         question = replace(self.question, policy=EARLY_CUT, by=1.0)
-        return Planner(question, self.seed, self.tell, PlanEffort(4096, 1.15, COARSE)).horizon(gap, rho)
+        if question.most_pulls(gap, rho) >= below:  # and more power takes more
+            return None
+        found = Planner(question, self.seed, self.tell, PlanEffort(4096, 1.15, COARSE)).horizon(gap, rho)
+        return found if found is not None and found < below else None
 
     def _refusal(self, argument: str, given: str, found: list[str], offers: list[Offer]) -> BandittoError:
         if any(offer.level != self.question.level for offer in offers):
@@ -319,7 +349,7 @@ class Planner:
 
 
 def _digits(value: float) -> float:
-    """Round to six digits: nobody wants to publish more. What was given stays as it is."""
+    """Round a solved number to six digits."""
     return float(f"{value:.6g}")
 
 

@@ -128,7 +128,7 @@ def plan(
 
 
 def _cheapest(question: Question, numbers: Open, tell: Progress, *, choose: bool) -> tuple[Planner, Settled]:
-    """Settle the plan; where a policy is to be chosen, the one that needs least of what was left open.
+    """Return the planner and the numbers of the policy that needs least of what was left open.
 
     Without a budget of regret nothing that we have needs less than OneCut. With one, a ladder may lose less in the end.
     """
@@ -165,6 +165,8 @@ def asked(
         raise InvalidArgument("same", same, " or ".join(LEVELS))
     if actions is not None and same == "winner":
         raise InvalidArgument("same", same, "sequence: no policy for linear problems names a winner")
+    if not isinstance(policy, str | None):
+        raise InvalidArgument("policy", policy, "the name of a policy, such as one-cut")
     usual = EARLY_CUT if same == "winner" else ONE_CUT
     question = Question(
         policy=policy or (usual if actions is None else AIMED_LINEAR),
@@ -200,7 +202,7 @@ def _level_of(question: Question, same: Level | None) -> Level:
 
 
 def _share(by: float | None, level: Level) -> float:
-    """Check by when the promise is to be kept; a winner is named when it is named."""
+    """Return the share of the horizon by which the promise is kept: `by`, or its default for this level."""
     if by is None:
         return 1.0 if level == "winner" else 0.5
     share = real(by, "by", "a number above 0 and at most 1")
@@ -228,6 +230,7 @@ def _check_rates(question: Question) -> None:
 def _checked(
     question: Question, gap: float | None, rho: float | None, horizon: int | None, regret: float | None
 ) -> Open:
+    """Check the numbers of a plan and return them; exactly two, or one with a budget of regret, must be given."""
     widest = question.widest
     if gap is not None:
         gap = real(gap, "gap", f"a number above 0 and at most {widest:.4g}")
@@ -251,7 +254,7 @@ def _checked(
 
 
 def answered(planner: Planner, numbers: Settled) -> TrialPlan:
-    """Make the whole answer: what the plan will do and cost, and what others would."""
+    """Build the whole plan: what it will do and cost, and what other policies would."""
     question, (gap, rho, horizon) = planner.question, numbers
     planner.tell("the answer")
     played, instance = planner.best(numbers), question.instance(gap)
@@ -288,7 +291,7 @@ def answered(planner: Planner, numbers: Settled) -> TrialPlan:
 
 
 def _pulls(planner: Planner, policy: Policy[Any], gap: float) -> tuple[WinnerPulls, ...]:
-    """Measure pulls until there is a winner: at the gap, at twice the gap if arms can be so far apart, and on a tie."""
+    """Measure the pulls until there is a winner: at the gap, at twice the gap if that is possible, and on a tie."""
     planner.tell("pulls until there is a winner")
     places = [(lead, planner.question.elsewhere(lead)) for lead in (gap, 2.0 * gap, 0.0)]
     return tuple(winner_pulls(policy, place, lead, planner.seed) for lead, place in places if place is not None)
@@ -342,7 +345,7 @@ def limit_lines(question: Question, gap: float, rhos: Sequence[float] = RHOS) ->
 
 
 def _alternatives(planner: Planner, numbers: Settled) -> tuple[Alternative, ...]:
-    """Find about what other policies for arms would need for the same promise."""
+    """Return about what other policies for arms would need for the same promise."""
     question = planner.question
     if question.actions is not None:
         return ()
@@ -377,7 +380,7 @@ def _papers_horizon(planner: Planner, numbers: Settled) -> int | None:
 
 
 def _regret(rehearsal: Rehearsal) -> Regret:
-    """Return the mean, and an interval that holds 95% of runs and, with four standard errors to spare, the mean."""
+    """Return the mean regret of a rehearsal, with an interval that holds 95% of runs and the mean."""
     regrets = rehearsal.regrets
     mean = float(regrets.mean())
     reach = 4.0 * float(regrets.std(ddof=1)) / float(np.sqrt(regrets.size))

@@ -53,7 +53,7 @@ def variance_of(rate_at_most: float | None) -> float:
 
 
 def _families(variance: float) -> list[tuple[Family, float]]:
-    """Return which parts of the table are about a variance, with their weights: between them lie rates above 0.1."""
+    """Return the parts of the table that apply to this variance, with their weights."""
     low, high = variance_of(RATE), variance_of(None)
     weight = min(1.0, max(0.0, math.log(variance / low) / math.log(high / low)))
     return [("rates", 1.0 - weight), ("any", weight)]
@@ -81,7 +81,7 @@ def prices(arms: int, gap: float, rho: float, rate_at_most: float | None = None)
 
 
 def _between(places: tuple[float, ...], value: float) -> list[tuple[float, float]]:
-    """Find the neighbours of a value, with their weights on a logarithmic scale."""
+    """Return a value's neighbours in a list, with weights for interpolation on a logarithmic scale."""
     above = next(index for index, place in enumerate(places) if place >= value)
     if places[above] == value:
         return [(places[above], 1.0)]

@@ -47,7 +47,7 @@ MARGINS = (0.06, 0.15, 0.3, 0.5)
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """A policy by name, the number of arms or the actions, the kind of rewards, and the promise."""
+    """What a plan is for: the policy by name, the arms or actions, the kind of rewards, and the promise."""
 
     policy: str
     arms: int | None
@@ -70,7 +70,7 @@ class Question:
         return own_level(load_class(self.entry))
 
     def blank(self) -> Environment:
-        """Make an environment with rewards of this kind, and nothing to tell apart."""
+        """Make an environment with rewards of this kind, in which all arms are equal."""
         return blank_environment(self.environment, self.arms, self.actions)
 
     @property
@@ -158,7 +158,7 @@ class Question:
             return build_policy(spec, arms=len(blank.means), horizon=horizon, rho=rho, environment=blank, **options)
 
     def _aimed_power(self, margin: float) -> float:
-        """What OneCut is aimed at; rehearsals must leave little doubt that the promise is kept."""
+        """Return the power that OneCut is built for, a little above the promised one."""
         return max(0.51, float(f"{self.resolve + margin * (1.0 - self.resolve):.6g}"))
 
     def most_pulls(self, gap: float, rho: float, margin: float = MARGINS[0]) -> float:
@@ -175,7 +175,7 @@ class Question:
         return float(max(SHORTEST_HORIZON, longest.arms * longest.cap + 1))
 
     def falls_short(self, policy: Policy[Any]) -> bool:
-        """Say whether a policy had too few pulls to be aimed, and knows it: a coin may seem to keep a small promise."""
+        """Say whether a policy knows that it had too few pulls to reach its power."""
         reached, aimed = (getattr(policy, name, None) for name in ("reached_power", "power"))
         return reached is not None and aimed is not None and reached < aimed - 1e-6
 
@@ -201,7 +201,7 @@ class Question:
 
     @property
     def papers(self) -> str:
-        """The paper's algorithm for this problem with the paper's constants, which the plan is compared with."""
+        """The name of the paper's algorithm for this problem, with the paper's constants."""
         name = self.policy.partition(":")[0]
         if "paper" in self.entry.constants:
             return f"{name}:paper"
@@ -211,7 +211,7 @@ class Question:
 
     @property
     def ordinary(self) -> str | None:
-        """A policy that works in batches but is not replicable; none for infinitely many actions."""
+        """The name of a policy in batches that is not replicable; None for infinitely many actions."""
         blank = self.blank()
         if not blank.means:
             return None
@@ -220,5 +220,5 @@ class Question:
 
 @lru_cache(maxsize=1024)
 def _longest(question: Question, gap: float, rho: float, margin: float) -> Any:
-    """The policy without an end to its horizon: its cap does not depend on the horizon, and is searched for once."""
+    """Return the policy at the longest horizon; its cap does not depend on the horizon, so this is cached."""
     return question.made(gap=gap, rho=rho, horizon=LONGEST_HORIZON, margin=margin)

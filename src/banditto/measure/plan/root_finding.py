@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from banditto.core.exact import first_true
 from banditto.core.horizons import LONGEST_HORIZON
 
 _LADDER = 1.6
@@ -18,7 +19,7 @@ Feasible = Callable[[float], bool]
 
 
 def smallest(feasible: Feasible, low: float, high: float, finest: float = FINEST) -> float | None:
-    """Find the smallest value from `low` to `high` that is feasible, up to a factor; None if nothing is found.
+    """Return the smallest feasible value from `low` to `high`, up to the factor `finest`; None if none is found.
 
     Where not even `high` is, somewhere below it may be: then up a ladder.
     """
@@ -29,24 +30,46 @@ def smallest(feasible: Feasible, low: float, high: float, finest: float = FINEST
     return _between(feasible, low, high, finest)
 
 
-def first_on_ladder(feasible: Feasible, low: float, high: float, step: float, finest: float = FINEST) -> float | None:
-    """Find it where a yes may be followed by a no: up a ladder to the first yes, then down towards the no below."""
-    before, value = None, low
-    while not feasible(value):
+def first_on_ladder(
+    feasible: Feasible, low: float, high: float, step: float, finest: float = FINEST, begin: float = 0.0
+) -> float | None:
+    """Find it where a yes may be followed by a no: up a ladder to the first yes, then down towards the no below.
+
+    Rungs below `begin` are taken for a no, unless the first rung that is asked for is a yes.
+    """
+    before, value, asked = None, low, False
+    while value < min(begin, high) or not feasible(value):
+        asked = asked or value >= begin
         if value >= high:
             return None
         before, value = value, min(value * step, high)
+    if begin > low and not asked:
+        return first_on_ladder(feasible, low, high, step, finest)
     return value if before is None else _between(feasible, before, value, finest)
 
 
 def near(feasible: Feasible, guess: float, low: float, high: float, step: float, finest: float) -> float | None:
-    """Find it where it is known about: down from the guess to a no, or up from it to a yes; None if there is none."""
-    if not feasible(guess):
-        return first_on_ladder(feasible, guess, high, step, finest)
-    yes = guess
-    while yes > low and feasible(max(yes / step, low)):
-        yes = max(yes / step, low)
-    return yes if yes <= low else _between(feasible, max(yes / step, low), yes, finest)
+    """Find it where it is known about: down from the guess to a no, or up from it to a yes; None if there is none.
+
+    In steps, of which more and more are taken at once, so that a guess may be far off.
+    """
+    upwards = not feasible(guess)
+    rungs, end = [guess], high if upwards else low
+    while rungs[-1] != end:
+        rungs.append(min(rungs[-1] * step, end) if upwards else max(rungs[-1] / step, end))
+
+    def turned(number: int) -> bool:
+        return feasible(rungs[number]) == upwards
+
+    last, reach = len(rungs) - 1, 1
+    while reach < last and not turned(reach):
+        reach *= 2
+    reach = min(reach, last)
+    if not turned(reach):
+        return None if upwards else rungs[-1]
+    number = first_true(turned, reach // 2 + 1, reach)
+    no, yes = (number - 1, number) if upwards else (number, number - 1)
+    return _between(feasible, rungs[no], rungs[yes], finest)
 
 
 def _between(feasible: Feasible, no: float, yes: float, finest: float) -> float:
@@ -62,7 +85,7 @@ def _between(feasible: Feasible, no: float, yes: float, finest: float) -> float:
 def first_within(
     spending: Callable[[float], float], budget: float, low: float, high: float, finest: float
 ) -> float | None:
-    """Find the smallest value that spends no more than the budget, where spending falls; None if there is none.
+    """Return the smallest value whose spending, which falls, is within the budget; None if there is none.
 
     By interpolation on logarithmic scales, on which spending is nearly a line.
     """
@@ -91,12 +114,12 @@ def first_within(
 
 
 def offered(value: float) -> str:
-    """Write three digits, rounded up: what is offered must be enough."""
+    """Return a number as text with three digits, rounded up, so that what is offered is enough."""
     unit = 10.0 ** (math.floor(math.log10(value)) - 2)
     return f"{math.ceil(value * (1.0 + 1e-6) / unit) * unit:.3g}"
 
 
 def rounded_up(value: float, digits: int = 4) -> int:
-    """Return the next integer with so many digits that are not zero."""
+    """Return the next integer up with at most `digits` digits that are not zero."""
     unit = 10 ** max(0, len(str(math.ceil(value))) - digits)
     return int(-(-math.ceil(value) // unit) * unit)

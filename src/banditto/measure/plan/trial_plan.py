@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from textwrap import wrap
 from typing import Any, NamedTuple
 
 from banditto import policies
 from banditto.core.protocol import Protocol
-from banditto.core.text import html_table, short, text_table
+from banditto.core.results import Part, Result, TablePart
+from banditto.core.text import amount, at_least, short, text_table
 from banditto.measure.certificate import Regret
 from banditto.measure.lower_bounds import LowerBound
 from banditto.measure.plan.plan_content import SCHEMA_VERSION, PlanContent
@@ -22,11 +22,10 @@ from banditto.policies.policy import Level, Policy
 from banditto.problems.environment import Environment, LinearEnvironment
 
 _MOST_ROWS, _SHOWN_ROWS = 24, 8  # more batches than that are shown in part
-_WIDTH = 82  # of the second column, so that a table fits a terminal of 100
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrialPlan:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class TrialPlan(Result):
     """An experiment before it begins: its policy, its numbers, and what it will cost.
 
     Made by `plan`.
@@ -86,6 +85,12 @@ class TrialPlan:
     seed: int
     protocol: Protocol
 
+    _picture = "price_pictures:plan_figure"
+
+    def __repr__(self) -> str:
+        sizes = f"arms={self.arms}, gap={self.gap:g}, rho={self.rho:g}, horizon={self.horizon:,}"
+        return f"TrialPlan({self.policy.name}, {sizes}, level={self.level!r})"
+
     @property
     def level(self) -> Level:
         """What two runs have in common: "sequence", every pull, or "winner"."""
@@ -103,7 +108,7 @@ class TrialPlan:
 
     @property
     def warning(self) -> str:
-        """What to say where a coin decides, and what would help; empty where rewards do."""
+        """A warning where a coin would do as well, with what would help; empty otherwise."""
         if self.share_of_random_play is None or not is_a_coins(self.share_of_random_play) or self.pulls is not None:
             return ""  # an experiment that ends with its winner has no pulls to spend better
         if not self.coin_decides:  # it is right in the end, and pays with every pull until then
@@ -193,7 +198,7 @@ class TrialPlan:
             ("instance", self._described()),
             ("rho", f"{self.rho:g}{lowest}: two runs {differ} with at most this probability{self._promise()}"),
             *(self._until_the_winner() if winner else self._until_the_horizon()),
-            ("proved bound", "none" if self.bound is None else f"{self.bound:.4g}"),
+            ("proved", "nothing" if self.bound is None else f"{at_least(self.bound)} of pairs of runs agree"),
             *self._limits(),
             *([] if winner else self._comparisons()),
             *(("instead", _instead(other)) for other in self.alternatives),
@@ -202,7 +207,7 @@ class TrialPlan:
         ]
 
     def _until_the_horizon(self) -> list[tuple[str, str]]:
-        """What happens where all pulls are repeated: when worse arms are dropped, and what is lost."""
+        """Return rows for a plan that repeats every pull: when worse arms are dropped, and the regret."""
         low, high = self.regret.interval
         share = self.exploration_pulls / self.horizon
         return [
@@ -213,12 +218,12 @@ class TrialPlan:
                 f"of the horizon is spent (asked for: {self.question.resolve:.4g})",
             ),
             ("exploration", f"{self.exploration_pulls:,.0f} pulls, {share:.0%} of the horizon; mean of all runs"),
-            ("expected regret", f"{short(self.regret.mean)} (95% of runs: {short(low)} to {short(high)})"),
+            ("expected regret", f"{amount(self.regret.mean)} (95% of runs: {amount(low)} to {amount(high)})"),
             ("of random play", in_words(self.share_of_random_play, self.instance.means, coin=self.coin_decides)),
         ]
 
     def _until_the_winner(self) -> list[tuple[str, str]]:
-        """What happens where the winner is repeated: how often it is the best arm, and after how many pulls."""
+        """Return rows for a plan that repeats the winner: how often it is the best arm, and its pulls."""
         assert self.pulls is not None, "it is measured where a winner is named"
         low, high = self.regret.interval
         over = f"over {self.horizon:,} pulls, of which the winner has those that are left"
@@ -230,11 +235,11 @@ class TrialPlan:
             ("pulls in all", self.pulls.in_words(self.arms, most=True)),
             *((other.where, other.in_words(self.arms)) for other in self.pulls_elsewhere),
             ("horizon", f"{self.horizon:,} pulls; the experiment ends as soon as the winner is named"),
-            ("expected regret", f"{short(self.regret.mean)} (95% of runs: {short(low)} to {short(high)}) {over}"),
+            ("expected regret", f"{amount(self.regret.mean)} (95% of runs: {amount(low)} to {amount(high)}) {over}"),
         ]
 
     def _comparisons(self) -> list[tuple[str, str]]:
-        """What is lost, against others at the same horizon."""
+        """Return rows that compare the regret with that of other policies at the same horizon."""
         return [
             ("against", _times(self.ratio_to_nonreplicable, self.question.ordinary, "not replicable")),
             ("against", _times(self.ratio_to_paper, self.question.papers, "the paper's constants") + self._longer()),
@@ -244,11 +249,11 @@ class TrialPlan:
         return f", if the best arm does lead by {self.gap:g}" if self.question.promised else ""
 
     def _limits(self) -> list[tuple[str, str]]:
-        """What no policy could do with less than, and what an ordinary test needs."""
+        """Return rows with the lower bound on pulls, and the pulls of an ordinary test."""
         rows = []
         if self.lower_bound is not None and self.lower_bound.total > 0:
             total = self.lower_bound.total
-            times = f"this plan explores {short(self.exploration_pulls / total)} times as long"
+            times = f"this plan explores {amount(self.exploration_pulls / total)} times as long"
             rows.append(("at least", f"{total:,} pulls in all: no replicable policy can do with less; {times}"))
         if self.ordinary_test is not None:
             total = self.ordinary_test.total
@@ -269,26 +274,48 @@ class TrialPlan:
     def table(self) -> str:
         """Return the rows, and below them the batches, as tables in plain text; of many batches a few."""
         described = self.policy.describe()
-        lines = [
-            ("" if number else label, line)
-            for label, text in self.rows()
-            for number, line in enumerate(wrap(text, _WIDTH, break_long_words=False) or [""])
-        ]
-        shown, note = _some_of(described.rows)
-        return f"{text_table(('plan', ''), lines)}\n\n{text_table(described.header, shown)}{note}"
+        places, note = _some_of(len(described.rows))
+        return f"{text_table(('plan', ''), self.rows())}\n\n{described.batches_table(places)}{note}"
 
-    def _repr_html_(self) -> str:
+    def _parts(self) -> list[Part]:
         described = self.policy.describe()
-        return html_table(("plan", ""), self.rows()) + html_table(described.header, _some_of(described.rows)[0])
+        places, note = _some_of(len(described.rows))
+        return [TablePart(("plan", ""), self.rows()), *described.batch_parts(places), *([note.strip()] if note else [])]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one flat record of the plan's numbers; `policy.describe().to_frame()` has its batches."""
+        test, least = self.ordinary_test, self.lower_bound
+        return [
+            {
+                "policy": self.policy.name,
+                "constants": self.constants,
+                "level": self.level,
+                "arms": self.arms,
+                "gap": self.gap,
+                "rho": self.rho,
+                "horizon": self.horizon,
+                "power": self.power,
+                "resolved": self.resolved,
+                "regret": self.regret.mean,
+                "regret_low": self.regret.interval[0],
+                "regret_high": self.regret.interval[1],
+                "share_of_random_play": self.share_of_random_play,
+                "exploration_pulls": self.exploration_pulls,
+                "bound": self.bound,
+                "ordinary_test": None if test is None else test.total,
+                "lower_bound": None if least is None else least.total,
+                "seed": self.seed,
+                "digest": self.protocol.digest,
+            }
+        ]
 
 
-def _some_of(rows: Sequence[tuple[object, ...]]) -> tuple[list[tuple[object, ...]], str]:
-    """Return all batches, or of very many some that are spread evenly, and a line that says so."""
-    if len(rows) <= _MOST_ROWS:
-        return list(rows), ""
-    numbers = sorted({round(step * (len(rows) - 1) / (_SHOWN_ROWS - 1)) for step in range(_SHOWN_ROWS)})
-    note = f"\n({len(numbers)} of {len(rows)} batches: the protocol has them all, and --json)"
-    return [rows[number] for number in numbers], note
+def _some_of(batches: int) -> tuple[Sequence[int], str]:
+    """Return the places of all batches, or of very many some that are spread evenly, and a line that says so."""
+    if batches <= _MOST_ROWS:
+        return range(batches), ""
+    places = sorted({round(step * (batches - 1) / (_SHOWN_ROWS - 1)) for step in range(_SHOWN_ROWS)})
+    return places, f"\n({len(places)} of {batches} batches: the protocol has them all, and --json)"
 
 
 def _instead(other: Alternative) -> str:
@@ -351,11 +378,12 @@ def price_curves(
     points = []
     for name in names:
         planner = Planner(replace(question, policy=name), seed, lambda line: None)
-        for number, rho in enumerate(rhos):
-            tell(name, number, len(rhos))
-            horizon = planner.horizon(gap, rho, planner.effort.finest)  # as `plan` would
-            played = None if horizon is None else planner.best(Settled(gap, rho, horizon))
+        found = []
+        tell(name, 0, len(rhos))
+        for number, (rho, horizon) in enumerate(planner.horizons(gap, rhos), 1):
+            played = None if horizon is None else planner.best(Settled(gap, rho, horizon))  # as `plan` would
             if horizon is not None and played is not None:
-                points.append(CurvePoint(name, rho, horizon, float(played.rehearsal.regrets.mean())))
-        tell(name, len(rhos), len(rhos))
+                found.append(CurvePoint(name, rho, horizon, float(played.rehearsal.regrets.mean())))
+            tell(name, number, len(rhos))
+        points += sorted(found, key=lambda point: rhos.index(point.rho))
     return points

@@ -59,7 +59,7 @@ class WinnerPulls(NamedTuple):
 
     @property
     def where(self) -> str:
-        """The arms that it is about, in a few words."""
+        """Which arms the numbers are for, in a few words."""
         return f"a lead of {self.gap:g}" if self.gap > 0.0 else "all arms equal"
 
     def in_words(self, arms: int, *, most: bool = False) -> str:

@@ -29,7 +29,7 @@ MOST_BATCHES = {"geometric": 100, "minimax": 10}
 
 
 class BatchedState(NamedTuple):
-    """Arrays over replicates; `batch` counts from 1."""
+    """The state of many executions, one row for each replicate; `batch` counts from 1."""
 
     batch: int
     active: BoolArray  # (R, K)
@@ -127,12 +127,12 @@ class BatchedElimination(WithProtocol):
 
     @classmethod
     def made_for(cls, rewards: Rewards, arms: int, horizon: int) -> BatchedElimination:
-        """Return the policy with the scale of the rewards."""
+        """Return the policy made for these rewards, with their sigma."""
         return cls(arms=arms, horizon=horizon, sigma=rewards.sigma)
 
     @classmethod
     def from_protocol(cls, protocol: Protocol) -> BatchedElimination:
-        """Return the policy with a protocol's settings."""
+        """Return the policy that a protocol describes, with its settings."""
         grid = protocol.settings.get("grid")
         if grid not in ("geometric", "minimax"):
             raise InvalidArgument("grid", grid, "'geometric' or 'minimax'")
@@ -159,7 +159,10 @@ class BatchedElimination(WithProtocol):
 
 
 def _ends(horizon: int, batches: int, grid: str, arms: int) -> tuple[int, ...]:
-    """t_1 < ... < t_(M-1): T^(m/M), or a^(2 - 2^(1-m)) with a = T^(1/(2 - 2^(1-M)))."""
+    """Return t_1 < ... < t_(M-1), the pulls after which each batch but the last ends.
+
+    They are T^(m/M), or a^(2 - 2^(1-m)) with a = T^(1/(2 - 2^(1-M))).
+    """
     ends: list[int] = []
     for m in range(1, batches):
         if grid == "geometric":

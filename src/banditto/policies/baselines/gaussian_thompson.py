@@ -40,17 +40,17 @@ class GaussianThompson(Scaled):
     decision_version: ClassVar[int] = 1
 
     def parameters(self, arms: int, horizon: int) -> FloatArray:
-        """Return what the kernel reads: the standard deviation of one reward."""
+        """Return the numbers that the kernel reads: the standard deviation of one reward."""
         return np.array([self.sigma])
 
     def kernel(self) -> Kernel:
-        """Return the sampler, compiled."""
+        """Return `choose`, compiled: the choice of an arm by posterior samples."""
         return choose
 
 
 @njit(cache=True, forceinline=True, error_model="numpy")
 def choose(record: Record, played: int, parameters: FloatArray, coin_key: np.uint64) -> int:
-    """The arm with the largest posterior sample in round `played`."""
+    """Return the arm with the largest posterior sample, for the round after `played` rounds."""
     averages, shares = record[2], record[3]
     if played < averages.size:
         return played

@@ -58,17 +58,17 @@ class KLUCB(WithProtocol):
 
     @classmethod
     def from_protocol(cls, protocol: Protocol) -> KLUCB:
-        """Return the policy with a protocol's settings."""
+        """Return the policy that a protocol describes, with its settings."""
         kind = protocol.settings.get("rewards")
         known = Rewards.of(str(kind), from_fraction(protocol.settings.get("sigma"), "sigma"))
         return cls(rewards=known.kind, sigma=known.sigma)
 
     def parameters(self, arms: int, horizon: int) -> FloatArray:
-        """Return what the kernel reads: whether the divergence is Bernoulli's, and 2 sigma^2."""
+        """Return the numbers that the kernel reads: 1 for Bernoulli's divergence, else 0, and 2 sigma^2."""
         return np.array([float(self.rewards == "bounded"), 2.0 * self.sigma**2])
 
     def kernel(self) -> Kernel:
-        """Return the formula, compiled."""
+        """Return `choose`, compiled: the choice of an arm by upper bounds."""
         return choose
 
     def check_rewards(self, rewards: Rewards, means: Sequence[float] = ()) -> None:
@@ -81,13 +81,13 @@ class KLUCB(WithProtocol):
         return {"rewards": str(self.rewards), "sigma": fraction(self.sigma)}
 
     def resolved(self) -> Mapping[str, Plain]:
-        """Return nothing beyond the settings."""
+        """Return an empty mapping: the settings say all."""
         return {}
 
 
 @njit(cache=True, forceinline=True, error_model="numpy")
 def divergence(p: float, q: float) -> float:
-    """kl(p, q) for 0 < q < 1."""
+    """Return kl(p, q), the divergence of two Bernoulli laws, for 0 < q < 1."""
     left = p * math.log(p / q) if p > 0.0 else 0.0
     right = (1.0 - p) * math.log((1.0 - p) / (1.0 - q)) if p < 1.0 else 0.0
     return left + right
@@ -95,7 +95,7 @@ def divergence(p: float, q: float) -> float:
 
 @njit(cache=True, error_model="numpy")
 def bernoulli_bound(p: float, d: float) -> float:
-    """The largest q in [p, 1] with kl(p, q) <= d, by Newton's method between p and an upper bound."""
+    """Return the largest q in [p, 1] with kl(p, q) <= d, by Newton's method between p and an upper bound."""
     if p >= 1.0:
         return 1.0
     if p <= 0.0:
@@ -119,7 +119,7 @@ def bernoulli_bound(p: float, d: float) -> float:
 
 @njit(cache=True, forceinline=True, error_model="numpy")
 def bound_of(average: float, share: float, log_time: float, parameters: FloatArray) -> float:
-    """An arm's upper bound."""
+    """Return an arm's upper confidence bound, from its average, 1/n for its n pulls, and log(t)."""
     if parameters[0] > 0.0:
         return bernoulli_bound(average, log_time * share)
     return average + math.sqrt(parameters[1] * log_time * share)
@@ -127,7 +127,7 @@ def bound_of(average: float, share: float, log_time: float, parameters: FloatArr
 
 @njit(cache=True, forceinline=True, error_model="numpy")
 def choose(record: Record, played: int, parameters: FloatArray, coin_key: np.uint64) -> int:
-    """The arm for the next round after `played` rounds; KL-UCB tosses no coins."""
+    """Return the arm for the next round after `played` rounds; KL-UCB tosses no coins."""
     pulls, averages, shares = record[0], record[2], record[3]
     if played < averages.size:
         return played

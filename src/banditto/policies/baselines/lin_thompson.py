@@ -57,17 +57,17 @@ class LinThompson(RidgeRegression):
     decision_version: ClassVar[int] = 1
 
     def parameters(self, arms: int, horizon: int) -> FloatArray:
-        """Return what the kernel reads; of the policy's own is the spread of a sample."""
+        """Return the numbers that the kernel reads; the policy's own one is the spread of a sample."""
         return self.problem(arms, (self.inflation * self.sigma, 0.0, 0.0))
 
     def kernel(self) -> Kernel:
-        """Return the sampler, compiled."""
+        """Return `choose`, compiled: the choice of an arm by a sample of theta."""
         return choose
 
 
 @njit(cache=True, forceinline=True, error_model="numpy")
 def choose(record: Record, played: int, parameters: FloatArray, coin_key: np.uint64) -> int:
-    """The best arm for the sample of round `played`."""
+    """Return the best arm under a sample of theta, for the round after `played` rounds."""
     pulls, memory = record[0], record[4]
     features, dimension = features_of(parameters, pulls.size), int(parameters[0])
     vector, root = memory[2 : 2 + dimension], root_of(memory, dimension)

@@ -63,7 +63,7 @@ class LinUCB(RidgeRegression):
 
     @classmethod
     def made_for_linear(cls, actions: FiniteActions, rewards: Rewards, horizon: int) -> Self:
-        """Return the policy with the scale of the rewards.
+        """Return the policy made for these rewards, with their sigma.
 
         Means of rewards in [0, 1] are `1/2 + <theta, a>`, with theta of length 1/2 at most.
         """
@@ -72,18 +72,18 @@ class LinUCB(RidgeRegression):
         return cls(actions=actions, sigma=rewards.sigma, centre=centre, bound=bound)
 
     def parameters(self, arms: int, horizon: int) -> FloatArray:
-        """Return what the kernel reads; of the policy's own are p, q and r in beta = p sqrt(log(det(V)) + q) + r."""
+        """Return the numbers that the kernel reads; its own are p, q and r in beta = p sqrt(log(det(V)) + q) + r."""
         constant = 2.0 * math.log(horizon) - self.actions.dimension * math.log(self.regularisation)
         return self.problem(arms, (self.sigma, constant, math.sqrt(self.regularisation) * self.bound))
 
     def kernel(self) -> Kernel:
-        """Return the formula, compiled."""
+        """Return `choose`, compiled: the choice of an arm by upper bounds."""
         return choose
 
 
 @njit(cache=True, forceinline=True, error_model="numpy")
 def choose(record: Record, played: int, parameters: FloatArray, coin_key: np.uint64) -> int:
-    """The arm for the next round after `played` rounds; LinUCB tosses no coins."""
+    """Return the arm for the next round after `played` rounds; LinUCB tosses no coins."""
     pulls, memory = record[0], record[4]
     features, dimension = features_of(parameters, pulls.size), int(parameters[0])
     vector, root = memory[2 : 2 + dimension], root_of(memory, dimension)

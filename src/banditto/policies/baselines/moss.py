@@ -37,17 +37,17 @@ class MOSS(Scaled):
     decision_version: ClassVar[int] = 1
 
     def parameters(self, arms: int, horizon: int) -> FloatArray:
-        """Return what the kernel reads: 2 sigma, and each arm's share of the horizon."""
+        """Return the numbers that the kernel reads: 2 sigma, and T/K, each arm's share of the horizon."""
         return np.array([2.0 * self.sigma, horizon / arms])
 
     def kernel(self) -> Kernel:
-        """Return the formula, compiled."""
+        """Return `choose`, compiled: the choice of an arm by upper bounds."""
         return choose
 
 
 @njit(cache=True, forceinline=True, error_model="numpy")
 def choose(record: Record, played: int, parameters: FloatArray, coin_key: np.uint64) -> int:
-    """The arm for the next round after `played` rounds; MOSS tosses no coins."""
+    """Return the arm for the next round after `played` rounds; MOSS tosses no coins."""
     averages, shares = record[2], record[3]
     if played < averages.size:
         return played

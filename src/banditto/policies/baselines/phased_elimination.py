@@ -38,7 +38,7 @@ _NUMBERS = ("sigma", "centre", "bound")
 
 
 class PhasedState(NamedTuple):
-    """Arrays over replicates; `phase` counts from 1."""
+    """The state of many executions, one row for each replicate; `phase` counts from 1."""
 
     phase: int
     active: BoolArray  # (R, K)
@@ -96,12 +96,12 @@ class PhasedElimination(WithProtocol):
         return PhasedState(1, active, pulls, remaining)
 
     def plan(self, state: PhasedState) -> IntArray | None:
-        """Return the pulls to come, or None when every replicate is done."""
+        """Return the pulls of the current phase, or None when every replicate is done."""
         pulls: IntArray = on_host(state.pulls)
         return pulls if pulls.any() else None
 
     def decide(self, state: PhasedState, totals: FloatArray, coins: Coins) -> PhasedState:
-        """Estimate by this phase alone, drop who is behind, without coins, and return the state of the next phase."""
+        """Drop the arms that are behind in this phase alone, without coins, and return the state of the next phase."""
         active, pulls, remaining, totals = (on_host(part) for part in (*state[1:], totals))
         left = remaining - pulls.sum(axis=1, keepdims=True)  # (R, 1)
         survivors = np.array(active, order="K")
@@ -116,7 +116,7 @@ class PhasedElimination(WithProtocol):
         return PhasedState(state.phase + 1, survivors, following, left)
 
     def _test(self, phase: int, mask: bytes, gains: FloatArray) -> tuple[BoolArray, IntArray]:
-        """Who survives (rows, K) a phase that all of `mask` went into, and the best (rows,)."""
+        """Return which arms (rows, K) survive a phase that began with those of `mask`, and the best of them (rows,)."""
         made = _phase(self, phase, mask)
         assert made is not None, "only the last pulls of a horizon are no phase"
         estimates = product(gains[:, made.core], made.solver)  # (rows, feature)
@@ -128,7 +128,7 @@ class PhasedElimination(WithProtocol):
         return survivors, places[np.argmax(values, axis=1)]
 
     def _following(self, phase: int, mask: bytes, left: IntArray, best: IntArray) -> IntArray:
-        """Pulls (rows, K) of the next phase for the arms of `mask`, or where it does not fit of the best one alone."""
+        """Return the pulls (rows, K) of the next phase, or all that is left for the best arm where it does not fit."""
         pulls = np.zeros((left.size, self.arms), dtype=np.int64)
         made = _phase(self, phase, mask)
         fits = np.zeros(left.size, dtype=np.bool_) if made is None else made.pulls.sum() <= left
@@ -142,7 +142,7 @@ class PhasedElimination(WithProtocol):
 
     @classmethod
     def made_for_linear(cls, actions: FiniteActions, rewards: Rewards, horizon: int) -> Self:
-        """Return the policy with the scale of the rewards.
+        """Return the policy made for these rewards, with their sigma.
 
         Means of rewards in [0, 1] are `1/2 + <theta, a>`, with theta of length 1/2 at most.
         """
@@ -152,7 +152,7 @@ class PhasedElimination(WithProtocol):
 
     @classmethod
     def from_protocol(cls, protocol: Protocol) -> Self:
-        """Return the policy with a protocol's settings."""
+        """Return the policy that a protocol describes, with its settings."""
         numbers = {name: from_fraction(protocol.settings.get(name), name) for name in _NUMBERS}
         actions = finite_actions(actions_from_plain(protocol.settings.get("actions")))
         return cls(actions=actions, horizon=protocol.horizon, **numbers)
@@ -165,17 +165,17 @@ class PhasedElimination(WithProtocol):
         check_linear(self.actions, self.centre, actions, centre)
 
     def settings(self) -> Mapping[str, Plain]:
-        """Return what the user chose, the actions among it."""
+        """Return what the user chose, including the actions."""
         numbers = {name: fraction(getattr(self, name)) for name in _NUMBERS}
         return {"actions": actions_to_plain(self.actions)} | numbers
 
     def resolved(self) -> Mapping[str, Plain]:
-        """Return nothing beyond the settings."""
+        """Return an empty mapping: the settings say all."""
         return {}
 
 
 class Core(NamedTuple):
-    """A design on some arms: which of them, their shares, g, and the features that it was made in."""
+    """A design on some arms: the arms of its core set, their shares of the pulls, g, and the features that it uses."""
 
     core: IntArray
     shares: tuple[float, ...]
@@ -184,7 +184,7 @@ class Core(NamedTuple):
 
 
 class Phase(NamedTuple):
-    """Pulls of the core arms; their gains times `solver` (arm, feature) are the estimate of theta."""
+    """One phase: pulls of the core arms; their centred totals times `solver` (arm, feature) estimate theta."""
 
     core: IntArray
     pulls: IntArray
@@ -194,7 +194,7 @@ class Phase(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def _design(actions: FiniteActions, mask: bytes) -> Core | None:
-    """The design on the arms of `mask`; None where nothing can be learnt from them."""
+    """Return the design on the arms of `mask`; None where nothing can be learnt from them."""
     kept = np.flatnonzero(field_of(actions).mask(mask)).tolist()
     try:
         design = g_optimal_design(actions.kept(kept), accuracy=_ACCURACY)
@@ -208,7 +208,7 @@ def _design(actions: FiniteActions, mask: bytes) -> Core | None:
 
 @lru_cache(maxsize=4096)
 def _phase(policy: PhasedElimination, phase: int, mask: bytes) -> Phase | None:
-    """A phase for the arms of `mask`; None if only one is left, if it is longer than all, or if there is no design."""
+    """Return a phase for the arms of `mask`; None if one arm is left, it exceeds the horizon, or there is no design."""
     several = field_of(policy.actions).size(mask) > 1
     design = _design(policy.actions, mask) if several else None
     if design is None:

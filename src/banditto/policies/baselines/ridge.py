@@ -27,7 +27,7 @@ from banditto.policies.shared_linear.linear_policy import check_linear, usual_ce
 
 @dataclass(frozen=True, kw_only=True)
 class RidgeRegression(WithProtocol):
-    """What policies share that estimate theta: reward - `centre` = <theta, a> + sigma-subgaussian noise.
+    """The base of policies that estimate theta, where reward - `centre` = <theta, a> + sigma-subgaussian noise.
 
     `centre` is 1/2 for rewards in [0, 1] whose mean is 1/2 + <theta, a>; normal rewards have 0.
     """
@@ -55,12 +55,12 @@ class RidgeRegression(WithProtocol):
 
     @classmethod
     def made_for_linear(cls, actions: FiniteActions, rewards: Rewards, horizon: int) -> Self:
-        """Return the policy with the scale of the rewards."""
+        """Return the policy made for these rewards, with their sigma."""
         return cls(actions=actions, sigma=rewards.sigma, centre=usual_centre(rewards))
 
     @classmethod
     def from_protocol(cls, protocol: Protocol) -> Self:
-        """Return the policy with a protocol's settings."""
+        """Return the policy that a protocol describes, with its settings."""
         numbers = {name: from_fraction(protocol.settings.get(name), name) for name in cls._numbers()}
         return cls(actions=finite_actions(actions_from_plain(protocol.settings.get("actions"))), **numbers)
 
@@ -73,7 +73,7 @@ class RidgeRegression(WithProtocol):
         return 2 + dimension + dimension**2 + arms
 
     def problem(self, arms: int, own: tuple[float, float, float]) -> FloatArray:
-        """Return what the kernel reads: dimension, lambda, centre, three numbers of the policy's own, features."""
+        """Return the numbers that the kernel reads: dimension, lambda, centre, three of the policy's own, features."""
         self._check_arms(arms)
         head = [self.actions.dimension, self.regularisation, self.centre, *own]
         return np.concatenate([head, self.actions.to_array().reshape(-1)])
@@ -92,12 +92,12 @@ class RidgeRegression(WithProtocol):
             raise InvalidArgument("environment", f"{arms} arms", f"{len(self.actions)} arms, as the policy has actions")
 
     def settings(self) -> Mapping[str, Plain]:
-        """Return what the user chose, the actions among it."""
+        """Return what the user chose, including the actions."""
         numbers = {name: fraction(getattr(self, name)) for name in self._numbers()}
         return {"actions": actions_to_plain(self.actions)} | numbers
 
     def resolved(self) -> Mapping[str, Plain]:
-        """Return nothing beyond the settings."""
+        """Return an empty mapping: the settings say all."""
         return {}
 
 
@@ -107,26 +107,26 @@ _STRETCH = 1024  # rounds after which V is made anew
 
 @njit(cache=True, forceinline=True)
 def is_due(played: int) -> bool:
-    """Whether R is to be made anew: often at first, when V grows fastest, and then once in a stretch."""
+    """Return whether to recompute R from scratch: often at first, when V grows fastest, then once in 1024 rounds."""
     return played % _STRETCH == 0 or (played < _STRETCH and played & (played - 1) == 0)
 
 
 @njit(cache=True, forceinline=True)
 def features_of(parameters: FloatArray, arms: int) -> FloatArray:
-    """The features (arm, feature)."""
+    """Return the features (arm, feature) that the kernel's parameters hold."""
     dimension = int(parameters[0])
     return parameters[_HEAD : _HEAD + arms * dimension].reshape(arms, dimension)
 
 
 @njit(cache=True, forceinline=True)
 def root_of(memory: FloatArray, dimension: int) -> FloatArray:
-    """R, upper triangular."""
+    """Return the part of the kernel's memory that holds R, the upper triangular root of V: V = R'R."""
     return memory[2 + dimension : 2 + dimension + dimension * dimension].reshape(dimension, dimension)
 
 
 @njit(cache=True, error_model="numpy")
 def factorise(pulls: IntArray, features: FloatArray, regularisation: float, root: FloatArray) -> None:
-    """R with R'R = lambda + sum of n a a', row by row, from the counts of pulls."""
+    """Write the upper triangular R with R'R = lambda + sum of n a a' into `root`, from the counts n of pulls."""
     size = root.shape[0]
     root[:] = 0.0
     for i in range(size):
@@ -148,7 +148,7 @@ def factorise(pulls: IntArray, features: FloatArray, regularisation: float, root
 
 @njit(cache=True, error_model="numpy")
 def update(root: FloatArray, vector: FloatArray) -> None:
-    """R with vector vector' added to R'R, by rotations; the vector is spent."""
+    """Change R in place so that R'R grows by vector vector', by rotations; `vector` is overwritten."""
     for k in range(vector.size):
         pivot = math.sqrt(root[k, k] * root[k, k] + vector[k] * vector[k])
         cosine, sine = root[k, k] / pivot, vector[k] / pivot
@@ -161,7 +161,7 @@ def update(root: FloatArray, vector: FloatArray) -> None:
 
 @njit(cache=True, error_model="numpy")
 def forward(root: FloatArray, vector: FloatArray) -> None:
-    """The x with R'x = vector, in its place."""
+    """Solve R'x = vector for x, and write x over `vector`."""
     for k in range(vector.size):
         vector[k] /= root[k, k]
         for j in range(k + 1, vector.size):
@@ -170,7 +170,7 @@ def forward(root: FloatArray, vector: FloatArray) -> None:
 
 @njit(cache=True, error_model="numpy")
 def backward(root: FloatArray, vector: FloatArray) -> None:
-    """The x with R x = vector, in its place."""
+    """Solve R x = vector for x, and write x over `vector`."""
     for k in range(vector.size - 1, -1, -1):
         rest = vector[k]
         for j in range(k + 1, vector.size):
@@ -180,7 +180,7 @@ def backward(root: FloatArray, vector: FloatArray) -> None:
 
 @njit(cache=True, forceinline=True, error_model="numpy")
 def inner(left: FloatArray, right: FloatArray) -> float:
-    """<left, right>."""
+    """Return the inner product of two vectors."""
     result = 0.0
     for index in range(left.size):
         result += left[index] * right[index]
@@ -189,7 +189,7 @@ def inner(left: FloatArray, right: FloatArray) -> float:
 
 @njit(cache=True, error_model="numpy")
 def weigh(record: Record, features: FloatArray, centre: float, vector: FloatArray) -> None:
-    """The sum of a (reward - centre) over all rounds: from the sums of each arm, so that no errors build up."""
+    """Write the sum of a (reward - centre) over all rounds into `vector`, from each arm's sum: no errors build up."""
     pulls, sums = record[0], record[1]
     vector[:] = 0.0
     for arm in range(pulls.size):

@@ -13,7 +13,7 @@ from banditto.core.rewards import Rewards
 
 @dataclass(frozen=True, kw_only=True)
 class Scaled(WithProtocol):
-    """`sigma` is 1/2 for rewards in [0, 1], else that of sigma-subgaussian rewards."""
+    """The base of policies whose only setting is sigma: 1/2 for rewards in [0, 1], else the subgaussian scale."""
 
     sigma: float = 0.5
 
@@ -22,12 +22,12 @@ class Scaled(WithProtocol):
 
     @classmethod
     def made_for(cls, rewards: Rewards, arms: int, horizon: int) -> Self:
-        """Return the policy with the scale of the rewards."""
+        """Return the policy made for these rewards, with their sigma."""
         return cls(sigma=rewards.sigma)
 
     @classmethod
     def from_protocol(cls, protocol: Protocol) -> Self:
-        """Return the policy with a protocol's settings."""
+        """Return the policy that a protocol describes, with its settings."""
         return cls(sigma=from_fraction(protocol.settings.get("sigma"), "sigma"))
 
     def check_rewards(self, rewards: Rewards, means: Sequence[float] = ()) -> None:
@@ -38,5 +38,5 @@ class Scaled(WithProtocol):
         return {"sigma": fraction(self.sigma)}
 
     def resolved(self) -> Mapping[str, Plain]:
-        """Return nothing beyond the settings."""
+        """Return an empty mapping: the settings say all."""
         return {}

@@ -39,17 +39,17 @@ class SuccessiveElimination(Scaled):
     decision_version: ClassVar[int] = 1
 
     def parameters(self, arms: int, horizon: int) -> FloatArray:
-        """Return p and q, which the kernel reads: two radii are p sqrt((q + 2 log t) / t)."""
+        """Return the numbers p and q that the kernel reads: two radii are p sqrt((q + 2 log t) / t)."""
         return np.array([4.0 * self.sigma, math.log(5.0 * arms * horizon)])
 
     def kernel(self) -> Kernel:
-        """Return the rule, compiled."""
+        """Return `choose`, compiled: the choice of the next survivor."""
         return choose
 
 
 @compiled
 def choose(record: Record, played: int, parameters: FloatArray, coin_key: np.uint64) -> int:
-    """The survivor with the fewest pulls; when all have the same number, after the test. No coins."""
+    """Return the survivor with the fewest pulls; once all have equally many, drop arms first. No coins are tossed."""
     pulls, averages, dropped = record[0], record[2], record[4]
     following, fewest, most, leader, survivors = -1, np.int64(0), np.int64(0), -np.inf, 0
     for arm in range(pulls.size):

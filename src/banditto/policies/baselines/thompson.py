@@ -63,16 +63,16 @@ class Thompson(WithProtocol):
 
     @classmethod
     def from_protocol(cls, protocol: Protocol) -> Thompson:
-        """Return the policy with a protocol's settings."""
+        """Return the policy that a protocol describes, with its settings."""
         prior = {name: from_fraction(protocol.settings.get(name), name) for name in ("successes", "failures")}
         return cls(**prior)
 
     def parameters(self, arms: int, horizon: int) -> FloatArray:
-        """Return what the kernel reads: the prior."""
+        """Return the numbers that the kernel reads: the two parameters of the Beta prior."""
         return np.array([self.successes, self.failures])
 
     def kernel(self) -> Kernel:
-        """Return the sampler, compiled."""
+        """Return `choose`, compiled: the choice of an arm by posterior samples."""
         return choose
 
     def memory(self, arms: int) -> int:
@@ -89,13 +89,13 @@ class Thompson(WithProtocol):
         return {"successes": fraction(self.successes), "failures": fraction(self.failures)}
 
     def resolved(self) -> Mapping[str, Plain]:
-        """Return nothing beyond the settings."""
+        """Return an empty mapping: the settings say all."""
         return {}
 
 
 @compiled
 def choose(record: Record, played: int, parameters: FloatArray, coin_key: np.uint64) -> int:
-    """The arm with the largest posterior sample in round `played`: X / (X + Y) for gamma draws X and Y."""
+    """Return the arm with the largest posterior sample X / (X + Y), X and Y gamma draws, after `played` rounds."""
     pulls, sums, memory = record[0], record[1], record[4]
     arms = pulls.size
     numbers = memory[1:].reshape(NUMBERS, 2 * arms)  # first the X of all arms, then their Y
@@ -120,7 +120,7 @@ def choose(record: Record, played: int, parameters: FloatArray, coin_key: np.uin
 
 @compiled
 def count_from(samples: FloatArray, least: float) -> int:
-    """How many samples are at least `least`."""
+    """Return how many samples are at least `least`."""
     count = 0
     for sample in samples:
         count += sample >= least

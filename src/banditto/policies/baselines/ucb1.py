@@ -42,15 +42,15 @@ class UCB1(Scaled):
     decision_version: ClassVar[int] = 1
 
     def parameters(self, arms: int, horizon: int) -> FloatArray:
-        """Return what the kernel reads: the factor of log(t) under the root."""
+        """Return the number that the kernel reads: the factor of log(t) under the root."""
         return np.array([8.0 * self.sigma**2])
 
     def kernel(self) -> Kernel:
-        """Return the formula, compiled."""
+        """Return `choose`, compiled: the choice of an arm by upper bounds."""
         return choose
 
     def memory(self, arms: int) -> int:
-        """Return how many numbers the kernel keeps: the five below, and a ceiling for each arm."""
+        """Return how many numbers the kernel keeps from round to round: five, and a ceiling for each arm."""
         return _CEILINGS + arms
 
 
@@ -65,7 +65,7 @@ ROOM = 2.0**-45
 
 @compiled
 def choose(record: Record, played: int, parameters: FloatArray, coin_key: np.uint64) -> int:
-    """The arm for the next round after `played` rounds; UCB1 tosses no coins."""
+    """Return the arm for the next round after `played` rounds; UCB1 tosses no coins."""
     averages, shares, memory = record[2], record[3], record[4]
     if played < averages.size:
         return played
@@ -77,7 +77,7 @@ def choose(record: Record, played: int, parameters: FloatArray, coin_key: np.uin
 
 @compiled
 def compare(averages: FloatArray, shares: FloatArray, memory: FloatArray, played: int, factor: float) -> int:
-    """The arm with the largest bound after `played` rounds, with new ceilings where they are needed."""
+    """Return the arm with the largest bound after `played` rounds, and renew ceilings that are out of date."""
     ceilings = memory[_CEILINGS:]
     best = int(memory[_LAST])
     spread = factor * math.log(played)

@@ -36,7 +36,10 @@ from banditto.policies.shared.replicable import CALIBRATED, UNRESOLVED, Replicab
 
 
 class LadderState(NamedTuple):
-    """Arrays over replicates; `batch` counts from 1. A row tests, makes its final choice, or plays one arm for good."""
+    """The state of many executions; each row tests, makes its final choice, or plays one arm for good.
+
+    `batch` counts from 1.
+    """
 
     batch: int
     active: BoolArray  # (R, K)
@@ -89,6 +92,7 @@ class CertifiedElimination(Replicable):
             self._warn_of_short_horizon(self.minimum_horizon)
 
     def _check(self) -> None:
+        """Check the settings, and refuse those that the policy cannot have."""
         super().__post_init__()
         if self.rho <= 2 * self.arms * ladder.CHOICE_PRECISION:
             raise InvalidArgument("rho", self.rho, f"above {2 * self.arms * ladder.CHOICE_PRECISION:.3g}")
@@ -143,14 +147,14 @@ class CertifiedElimination(Replicable):
         return self._opened(state.batch + 1, active, several, state.remaining - state.each * state.several)
 
     def by_lead(self, state: LadderState, totals: FloatArray, coins: Coins) -> BoolArray:
-        """Return where this batch commits or drops an arm by a cut, before any final choice; shape (R, 1)."""
+        """Return in which replicates this batch commits or drops an arm by a cut, before any final choice; (R, 1)."""
         xp = namespace(totals)
         stays = self._survivors(state, xp.where(state.active, totals, xp.asarray(-xp.inf)), coins)
         lost: BoolArray = state.testing & (counted(stays) < state.several)
         return lost
 
     def _survivors(self, state: LadderState, values: FloatArray, coins: Coins) -> Any:
-        """Who stays after a test: the leader alone if it leads by more than one cut, else all within the other."""
+        """Return which arms stay: the leader alone if it leads by more than one cut, else all within the other."""
         xp = namespace(values)
         pulls, commit, eliminate = self.schedule.batch(state.batch)
         cut = pulls * commit.low + xp.asarray(coins.uniform("commit", state.batch)) * (pulls * commit.width)
@@ -164,7 +168,7 @@ class CertifiedElimination(Replicable):
         return stays
 
     def _choice_noise(self, state: LadderState, coins: Coins, xp: Any) -> Any:
-        """m lambda g for every arm: Gumbel noise at the scale of a total of m rewards."""
+        """Return the shared Gumbel noise of the final choice for every arm (R, K), scaled to totals of m rewards."""
         tosses = [xp.asarray(coins.uniform("choice", state.batch, arm)) for arm in range(self.arms)]
         u = xp.clip(xp.concat(tosses, axis=1), 2.0**-54, 1.0 - 2.0**-53)  # (R, K), shared; finite noise
         gumbel = -xp.log(-xp.log(u))
@@ -175,11 +179,11 @@ class CertifiedElimination(Replicable):
         return xp.reshape(per_row, (-1, 1)) * roots * gumbel
 
     def _one_hot(self, values: Any, xp: Any) -> Any:
-        """The first of the largest entries of each row."""
+        """Return a mask that is true at the largest entry of each row, the first of ties."""
         return xp.arange(self.arms)[None, :] == xp.argmax(values, axis=-1, keepdims=True)
 
     def _opened(self, batch: int, active: Any, several: Any, remaining: Any) -> LadderState:
-        """The state with its next step settled: a test, the final batch, or one arm for good."""
+        """Return the state with its next step settled: a test, the final batch, or one arm for good."""
         xp = namespace(active)
         pulls = self.schedule.batch(batch).pulls
         testing = (several > 1) & (pulls * several <= remaining)
@@ -211,7 +215,7 @@ class CertifiedElimination(Replicable):
     def guarantee(self) -> Guarantee:
         """Return the bound on P(two executions differ), term by term; see docs/certified-elimination.md."""
         if not ladder.proved(self._problem, self.schedule):
-            reason = "cuts are not of the kind that the proof is about, so nothing is proved"
+            reason = "the proof does not cover these cuts, so nothing is proved"
             return Guarantee.of([("unproved constants", Decimal(1), reason)], self.rho)
         return Guarantee.of(ladder.terms(self._problem, self.schedule), self.rho, self._caution)
 
@@ -222,8 +226,8 @@ class CertifiedElimination(Replicable):
     def describe(self) -> Description:
         """Return the batches with their pulls and cuts, as differences of means, and what the cuts are made of."""
         facts = self._facts() | {
-            "rule": "commit to the leader if it leads by more than a cut from commit low to high; else drop an arm "
-            "that is behind by more than a cut from low to high; means are those of the batch alone",
+            "rule": "commit to the leader if it leads by more than a cut, else drop each arm that is behind by more "
+            "than another cut; means are those of the batch alone, and the table has the ranges of the cuts",
         }
         batches = self.schedule.batches
         rows = []
@@ -244,7 +248,7 @@ class CertifiedElimination(Replicable):
         return Description(facts, header, tuple(rows))
 
     def relaxed(self, nominal: float) -> CertifiedElimination:
-        """Return the same policy with narrower windows, on batches that are shorter by as much as the windows are."""
+        """Return the same policy with the narrower windows of `nominal`, a larger rho, and shorter batches."""
         constants: Any = CALIBRATED
         return replace(self, constants=constants, schedule=ladder.relaxed(self._problem, self.schedule, nominal))
 

@@ -35,7 +35,7 @@ class Cut(NamedTuple):
 
 
 class TestBatch(NamedTuple):
-    """So many fresh pulls of each active arm, a cut for the commit, and one for eliminations if there are any."""
+    """Fresh pulls of each active arm, a cut for the commit, and a cut for eliminations if there are any."""
 
     pulls: int
     commit: Cut
@@ -43,18 +43,18 @@ class TestBatch(NamedTuple):
 
 
 class Ladder(NamedTuple):
-    """The constants that decide: batches with tests, the final batch's size and the noise of its choice."""
+    """The constants that decide: batches with tests, the size of the final batch, and the noise of its choice."""
 
     batches: tuple[TestBatch, ...]
     exploration: int
     choice_rho: float
 
     def batch(self, number: int) -> TestBatch:
-        """Batch `number`, counted from 1; past the end one that pulls nothing."""
+        """Return batch `number`, counted from 1; past the last one, a batch that pulls nothing."""
         return self.batches[number - 1] if number <= len(self.batches) else TestBatch(0, Cut(0.0, 0.0), None)
 
     def to_plain(self) -> Mapping[str, Plain]:
-        """For a protocol: integers, and cuts as exact binary fractions."""
+        """Return the ladder as a protocol holds it: integers, and cuts as exact binary fractions."""
         rows: list[Mapping[str, Plain]] = []
         for pulls, commit, eliminate in self.batches:
             row: dict[str, Plain] = {"pulls": pulls}
@@ -67,7 +67,7 @@ class Ladder(NamedTuple):
 
     @classmethod
     def from_plain(cls, content: Mapping[str, Any], horizon: int) -> Ladder:
-        """Read what `to_plain` wrote."""
+        """Return the ladder that `to_plain` wrote, or refuse content that it could not have written."""
         rows = content.get("batches")
         if set(content) != {"batches", "exploration", "choice_rho"} or not isinstance(rows, tuple):
             raise InvalidArgument("resolved", list(content), "batches, exploration and choice_rho")
@@ -81,6 +81,7 @@ class Ladder(NamedTuple):
 
 
 def _batch_from_plain(row: Any, horizon: int) -> TestBatch:
+    """Return one batch of a protocol's ladder, or refuse a row that `to_plain` could not have written."""
     if not isinstance(row, Mapping) or not {"pulls", "commit"} <= set(row) <= {"pulls", "commit", "eliminate"}:
         raise InvalidArgument("batches", row, "tables with pulls, commit and perhaps eliminate")
     cuts: list[Cut | None] = []
@@ -101,7 +102,7 @@ def _batch_from_plain(row: Any, horizon: int) -> TestBatch:
 
 
 def resolve(problem: LadderProblem) -> Ladder:
-    """Search a shape, then the narrowest windows for which every inequality of the proof holds."""
+    """Search for the best shape, and return its ladder with the narrowest windows that the proof allows."""
     shape = ladder_search.best_shape(problem)
     guess = max(2, round(math.log(problem.horizon) / math.log(shape.growth)))
     first = ladder_search.first_pulls(shape, problem, ladder_search.commit_window(shape, problem, guess))
@@ -109,7 +110,7 @@ def resolve(problem: LadderProblem) -> Ladder:
 
 
 def relaxed(problem: LadderProblem, ladder: Ladder, nominal: float) -> Ladder:
-    """A ladder with the windows that a larger rho would have, narrower by rho / nominal.
+    """Return a ladder with the windows that a larger rho, `nominal`, would have: narrower by rho / nominal.
 
     Narrower windows would end at smaller gaps. Shorter batches instead make them end where they did, so that whatever
     was decided in a batch is still decided there, after fewer pulls.
@@ -127,7 +128,7 @@ def relaxed(problem: LadderProblem, ladder: Ladder, nominal: float) -> Ladder:
 
 
 def _narrowed(cut: Cut, lead: float, ratio: float) -> Cut:
-    """The same number of widths above R, which keeps the good event what it is."""
+    """Return a narrower cut that begins as many widths above R as before, so that the good event stays the same."""
     return Cut(lead + (cut.low - lead) * ratio, cut.width * ratio)
 
 
@@ -136,7 +137,7 @@ def _scaled(cut: Cut, factor: float) -> Cut:
 
 
 def with_first(problem: LadderProblem, shape: ladder_search.LadderShape, first: int) -> Ladder:
-    """The ladder of a shape whose first batch pulls every arm `first` times."""
+    """Return the ladder of a shape whose first batch pulls every arm `first` times."""
     pulls = _ladder(first, shape.growth, problem)
     room = float(written(problem.rho) - Decimal(2) / problem.horizon) - problem.arms * CHOICE_PRECISION
     while pulls and room > 0.0:
@@ -154,7 +155,7 @@ def with_first(problem: LadderProblem, shape: ladder_search.LadderShape, first: 
 def _tests(
     problem: LadderProblem, shape: ladder_search.LadderShape, pulls: list[int], room: float
 ) -> tuple[TestBatch, ...]:
-    """The batches with their cuts, each kind of test with its share of the room."""
+    """Return the batches with their cuts, where each kind of test gets its share of the room."""
     commits = _calibrated(
         problem, pulls, shape.commit_offset, room * shape.commit_share / 1000.0, 1, (1, problem.arms - 1)
     )
@@ -171,7 +172,7 @@ def _widest_gap(problem: LadderProblem) -> float:
 
 
 def _choice_rounding(problem: LadderProblem) -> float:
-    """1 + what rounded totals add to the final choice, relative to its share: 2^-48 (R/sigma) sqrt(T) at the most."""
+    """Return 1 + what rounded totals add to the final choice, as a part of its share of rho."""
     if problem.linear is not None:
         return 1.0 + LINEAR_PRECISION  # checked before the final batch
     least = min(1.0, 4.0 * confidence.choice_scale(2, problem.rewards))  # noise of the choice, where rates are low
@@ -179,7 +180,7 @@ def _choice_rounding(problem: LadderProblem) -> float:
 
 
 def _ladder(first: int, growth: int, problem: LadderProblem) -> list[int]:
-    """m_1 q^(i-1) as long as two arms could be tested, or nothing if all K cannot be tested once."""
+    """Return the pulls m_1 q^(i-1) of all batches in which two arms could be tested; none if all K do not fit once."""
     pulls, total, size = [], 0, first
     fewest = problem.fewest_units
     while problem.units * first <= problem.horizon and fewest * (total + size) <= problem.horizon:
@@ -191,10 +192,11 @@ def _ladder(first: int, growth: int, problem: LadderProblem) -> list[int]:
 def _calibrated(
     problem: LadderProblem, pulls: list[int], offset: int, share: float, comparisons: int, factors: tuple[int, int]
 ) -> list[Cut]:
-    """Windows of width M E (comparisons / share) that begin at R + a times their width.
+    """Return the cuts of all batches: windows of width M E (comparisons / share), from R + a times their width on.
 
-    The offset a is the shape's or a little more, M the smallest multiple for which the sum is at most the share; of
-    these the windows that end lowest. Wider windows overlap more, so M is tried upwards and not bisected.
+    The offset a is the shape's or a little more, and M is the smallest multiple for which the sum is at most the share;
+    of these windows, those that end lowest come back. Wider windows overlap more, so M is tried upwards and not
+    bisected.
     """
     noises = [problem.noise(m) for m in pulls]
     leads = [
@@ -208,7 +210,7 @@ def _calibrated(
 
     def enough(a: int, steps: int) -> bool:
         made = cuts(a, steps)
-        windows = _windows(problem, pulls, made)
+        windows = [Window(m, *cut, noise) for m, cut, noise in zip(pulls, made, noises, strict=True)]
         if surely_more(windows, problem.rewards.sigma, factors, _widest_gap(problem), share / comparisons):
             return False
         return comparisons * _sum(problem, pulls, made, factors) <= share
@@ -231,13 +233,13 @@ def _windows(problem: LadderProblem, pulls: list[int], cuts: list[Cut]) -> list[
 
 
 def _sum(problem: LadderProblem, pulls: list[int], cuts: list[Cut], factors: tuple[int, int]) -> float:
-    """The largest sum of bounds over all gaps, rounding of comparisons included."""
+    """Return the largest sum of the batches' bounds over all gaps, rounding of comparisons included."""
     windows = _windows(problem, pulls, cuts)
     return worst_sum(windows, problem.rewards.sigma, factors, _widest_gap(problem)) + _precision(problem, cuts)
 
 
 def _precision(problem: LadderProblem, cuts: list[Cut]) -> float:
-    """What finite coins, rounded cuts and rounded totals add."""
+    """Return what finite coins, rounded cuts and rounded totals add to the bound, over all cuts."""
     if problem.linear is not None:
         arms, rho, bias = problem.arms, problem.rho, problem.linear.bias
         biased = [4.0 * bias_allowed(arms, rho, bias, cut.width) / cut.width for cut in cuts]
@@ -250,16 +252,18 @@ def _precision(problem: LadderProblem, cuts: list[Cut]) -> float:
 def bias_allowed(arms: int, rho: float, bias: float, width: float) -> float:
     """Return how far dropped directions may bias linear values that are compared with a cut of this width.
 
-    4/width times that is added to the comparison; where it would be more than rho/(32 K), nothing is allowed.
+    The bound of a comparison grows by 4/width times the bias; where that would be more than rho/(32 K), no bias is
+    allowed.
     """
     return bias if bias <= width * rho / (128.0 * arms) else 0.0
 
 
 def proved(problem: LadderProblem, ladder: Ladder) -> bool:
-    """Whether the ladder is of the kind that the proof is about.
+    """Return whether the proof covers the ladder.
 
-    Lower ends are above R, the commit's fall from batch to batch, and none is so many widths above 0 that rounded cuts
-    would cost more than `_precision` adds (linear policies check their rounding before every batch instead).
+    Cuts must begin above R, those of the commit must fall from batch to batch, and none may begin so many widths above
+    0 that rounding it would cost more than `_precision` adds (linear policies check rounding before every batch
+    instead).
     """
     number = len(ladder.batches)
     lowest = math.inf
@@ -275,7 +279,7 @@ def proved(problem: LadderProblem, ladder: Ladder) -> bool:
 
 
 def terms(problem: LadderProblem, ladder: Ladder) -> Terms:
-    """The theorem's right side for a ladder that `proved` accepts."""
+    """Return the terms of the theorem's bound, for a ladder that `proved` accepts."""
     arms = problem.arms
     pulls = [batch.pulls for batch in ladder.batches]
     commits = [batch.commit for batch in ladder.batches]

@@ -13,10 +13,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import erfc, ndtr
 
 from banditto.core.arrays import FloatArray
 from banditto.core.rewards import Rewards
+from banditto.numbers.special_functions import erfc, ndtr
 from banditto.policies.shared import confidence
 
 GAPS = (0.5, 0.3, 0.2, 0.1, 0.05, 0.03)  # round numbers, times the range of rewards: 1 in [0, 1], else 2 sigma
@@ -30,7 +30,7 @@ EXPLORATION = (1, 2, 4, 8)  # 32nds of what remains go into the final batch
 
 
 class Linear(NamedTuple):
-    """What a linear problem has beyond its number of arms: a batch costs `units` m, not K m.
+    """What else describes a linear problem: a batch of size m costs `units` m pulls, not K m.
 
     `worlds` are gaps of all arms under some parameters, to tune for. `bias` is how far values may be off in both
     executions alike, because all arms nearly lie in fewer dimensions.
@@ -44,7 +44,7 @@ class Linear(NamedTuple):
 
 
 class LadderProblem(NamedTuple):
-    """What the constants are for; `gap` is None unless the user named one."""
+    """A problem that constants are chosen for; `gap` is None unless the user named one."""
 
     arms: int
     horizon: int
@@ -55,30 +55,30 @@ class LadderProblem(NamedTuple):
 
     @property
     def widest(self) -> float:
-        """What gaps are measured by."""
+        """The widest gap to prepare for, which is the scale on which gaps are tried."""
         if self.linear is not None:
             return self.linear.widest
         return self.rewards.widest_gap if self.rewards.kind == "bounded" else 2.0 * self.rewards.sigma
 
     @property
     def units(self) -> float:
-        """Pulls of a batch with all arms, for each of its m."""
+        """Pulls of a batch with all arms, as a multiple of its size m."""
         return self.arms if self.linear is None else self.linear.units
 
     @property
     def fewest_units(self) -> float:
-        """The same with as few arms as can be tested."""
+        """Pulls of a batch with as few arms as can be tested, as a multiple of its size m."""
         return 2.0 if self.linear is None else 0.5
 
     def noise(self, samples: int) -> float:
-        """E of a batch."""
+        """Return E, the bound on how far a gap differs on average between two executions, in a batch of this size."""
         if self.linear is not None:
             return confidence.linear_noise(self.arms, self.rewards, samples)
         return confidence.batch_noise(self.arms, self.rewards, samples)
 
 
 class LadderShape(NamedTuple):
-    """A point of the search, in integers: growth q, offsets in 32nds, shares of rho in thousandths."""
+    """What the search varies, in integers: growth q, offsets in 32nds, shares of rho in thousandths."""
 
     growth: int
     phase: int
@@ -90,7 +90,7 @@ class LadderShape(NamedTuple):
 
     @property
     def commit_share(self) -> int:
-        """What is left for the commit."""
+        """The share of rho that is left for the commit, in thousandths."""
         return 1000 - self.elimination_share - self.final_share
 
 
@@ -99,7 +99,7 @@ START = LadderShape(9, 0, 4, 4, 0, 50, 2)
 
 @lru_cache(maxsize=256)
 def best_shape(problem: LadderProblem) -> LadderShape:
-    """Coordinates in turn, twice; growth, commit offset and phase together."""
+    """Search for the shape of least predicted regret, one group of coordinates after the other, and return it."""
     best, least = START, _objective(START, problem)
     tried: set[LadderShape] = set()  # what was not better then is not better now
     for _ in range(2):
@@ -116,6 +116,7 @@ def best_shape(problem: LadderProblem) -> LadderShape:
 
 
 def _neighbourhoods(problem: LadderProblem) -> list[list[dict[str, int]]]:
+    """Return the changes to try, in groups of coordinates that are varied together."""
     shapes = [{"growth": q, "commit_offset": a, "phase": k} for q in GROWTHS for a in OFFSETS for k in range(_PHASES)]
     ends = [{"final_share": f, "exploration": e} for f in FINAL for e in EXPLORATION]
     if problem.arms == 2:  # with two arms a commit is an elimination
@@ -125,20 +126,20 @@ def _neighbourhoods(problem: LadderProblem) -> list[list[dict[str, int]]]:
 
 
 class WindowShape(NamedTuple):
-    """A window in units of 1/sqrt(m): where it begins and how wide it is."""
+    """A window in units of 1/sqrt(m), which is the same for batches of all sizes m."""
 
     low: float
     width: float
 
 
 def commit_window(shape: LadderShape, problem: LadderProblem, batches: int) -> WindowShape:
-    """The commit's window."""
+    """Return the window of the commit's cut, in units of 1/sqrt(m)."""
     share = shape.commit_share / 1000.0
     return _window(problem, batches, shape.growth, shape.commit_offset, share, 1, (1, problem.arms - 1))
 
 
 def elimination_window(shape: LadderShape, problem: LadderProblem, batches: int) -> WindowShape | None:
-    """The elimination's window, if there is one."""
+    """Return the window of the eliminations' cut in units of 1/sqrt(m); None if the shape has no eliminations."""
     if shape.elimination_share == 0:
         return None
     share, comparisons = shape.elimination_share / 1000.0, problem.arms - 1
@@ -156,7 +157,7 @@ def _window(
     comparisons: int,
     factors: tuple[int, int],
 ) -> WindowShape:
-    """The narrowest window whose sum over an endless ladder of batches is at most its share of rho."""
+    """Return the narrowest window whose sum over an endless ladder of batches is at most its share of rho."""
     sigma = problem.rewards.sigma
     noise = 100.0 * problem.noise(10_000)
     lead = confidence.wrong_lead(problem.arms, batches, problem.horizon, sigma, 1)
@@ -178,7 +179,7 @@ _ALL, _FEW = 1, 12  # every phase of a gap between two batches, and every twelft
 
 @lru_cache(maxsize=64)
 def _places(growth: int, every: int) -> tuple[FloatArray, FloatArray]:
-    """Where a gap may be between two batches, shape (phases, 1), and batches around it, both as factors."""
+    """Return where a gap may lie between two batches, (phases, 1), and the batches around it; both as factors."""
     phases = np.exp(np.linspace(0.0, math.log(growth) / 2.0, 96, endpoint=False))[::every, np.newaxis]
     return phases, growth ** (np.arange(-6, 7) / 2.0)
 
@@ -186,7 +187,7 @@ def _places(growth: int, every: int) -> tuple[FloatArray, FloatArray]:
 def _endless_sum(
     window: WindowShape, growth: int, noise: float, sigma: float, factors: tuple[int, int], every: int = _ALL
 ) -> float:
-    """The largest sum over batches of growing size that one gap can bring about, of every so-manieth phase."""
+    """Return the largest sum of bounds that one gap causes over all batches; `every` skips phases, to be quick."""
     phases, batches = _places(growth, every)
     gaps = window.low * phases * batches  # times sqrt(m)
     high = window.low + window.width
@@ -198,13 +199,16 @@ def _endless_sum(
 
 
 def first_pulls(shape: LadderShape, problem: LadderProblem, window: WindowShape) -> int:
-    """m_1: the first batch at which the widest gap could lead to a commit, times a fraction of the growth."""
+    """Return m_1, the pulls of each arm in the first batch.
+
+    There the widest gap could lead to a commit; the phase adds a fraction of the growth.
+    """
     widest = problem.widest
     return math.ceil((window.low / widest) ** 2 * math.exp(math.log(shape.growth) * shape.phase / _PHASES))
 
 
 class Profiles(NamedTuple):
-    """Gaps of the arms but the best in groups, and how many arms each group has; both (problems, groups)."""
+    """Gaps of all arms but the best, in groups, and how many arms each group has; both (problems, groups)."""
 
     gaps: FloatArray
     counts: FloatArray
@@ -215,7 +219,7 @@ _GROUPS = 24
 
 @lru_cache(maxsize=64)
 def profiles_of(arms: int, scales: tuple[float, ...], widest: float) -> Profiles:
-    """Equal, linear and doubling gaps; neighbouring arms share a group if there are too many of them."""
+    """Return problems with equal, linear and doubling gaps; neighbouring arms share a group if there are many."""
     steps = np.arange(arms - 1, dtype=np.float64)
     groups = np.array_split(np.arange(arms - 1), min(_GROUPS, arms - 1))
     counts = np.array([group.size for group in groups], dtype=np.float64)
@@ -230,7 +234,7 @@ def profiles_of(arms: int, scales: tuple[float, ...], widest: float) -> Profiles
 
 @lru_cache(maxsize=64)
 def _grouped(worlds: tuple[tuple[float, ...], ...]) -> Profiles:
-    """Gaps of all arms but one best, sorted, in groups of neighbours."""
+    """Return the worlds' gaps of all arms but one best, sorted, in groups of neighbours."""
     every = np.sort(np.array(worlds), axis=1)[:, 1:]
     groups = np.array_split(np.arange(every.shape[1]), min(_GROUPS, every.shape[1]))
     counts = np.array([group.size for group in groups], dtype=np.float64)
@@ -240,12 +244,13 @@ def _grouped(worlds: tuple[tuple[float, ...], ...]) -> Profiles:
 
 
 def expected_regret(shape: LadderShape, problem: LadderProblem) -> float:
-    """Predicted regret of a linear problem, the mean over the worlds that it is tuned for."""
+    """Return the predicted regret on a linear problem, the mean over the worlds that it is tuned for."""
     assert problem.linear is not None
     return float(predicted_regret(shape, problem, _grouped(problem.linear.worlds)).mean())
 
 
 def _objective(shape: LadderShape, problem: LadderProblem) -> float:
+    """Return what the search minimises: the mean logarithm of the predicted regret over the problems to tune for."""
     if problem.linear is not None:
         profiles = _grouped(problem.linear.worlds)
         return float(np.log(np.maximum(predicted_regret(shape, problem, profiles), 1e-9)).mean())
@@ -258,7 +263,7 @@ def _objective(shape: LadderShape, problem: LadderProblem) -> float:
 def predicted_regret(
     shape: LadderShape, problem: LadderProblem, profiles: Profiles, first: int | None = None
 ) -> FloatArray:
-    """Regret on these problems, about; shape (P,). `first` is m_1 where the ladder's phase does not say it."""
+    """Return the approximate regret on these problems; shape (P,). `first` is m_1, if not that of the shape."""
     gaps, counts = profiles  # (P, G) each
     many = counts[..., np.newaxis]
     batches = max(2, round(math.log(problem.horizon) / math.log(shape.growth)))
@@ -302,7 +307,7 @@ def predicted_regret(
 
 
 def _lead(profiles: Profiles, roots: FloatArray, sigma: float) -> FloatArray:
-    """About what the best arm leads by, times sqrt(m): rivals that are close have a maximum above their means."""
+    """Return about what the best arm leads by, times sqrt(m): the best of many close rivals exceeds its mean."""
     gaps, counts = profiles
     nearest = gaps.min(axis=1)[:, np.newaxis] * roots  # (P, N)
     apart = gaps[..., np.newaxis] * roots - nearest[:, np.newaxis, :]  # (P, G, N)
@@ -311,11 +316,11 @@ def _lead(profiles: Profiles, roots: FloatArray, sigma: float) -> FloatArray:
 
 
 def _passing(gaps: FloatArray, window: WindowShape, sigma: float) -> FloatArray:
-    """The probability that a gap with normal noise, of variance 2 sigma^2, exceeds a cut from the window."""
+    """Return the probability that a gap with normal noise, of variance 2 sigma^2, exceeds a cut from the window."""
     spread = math.sqrt(2.0) * sigma
 
     def beyond(distance: FloatArray) -> FloatArray:
-        """E(distance + noise)_+."""
+        """Return the mean of the positive part of distance + noise."""
         z = distance / spread
         density = np.exp(-np.minimum(z * z, 1400.0) / 2.0) / math.sqrt(2.0 * math.pi)
         return np.asarray(distance * ndtr(z) + spread * density)
@@ -325,6 +330,6 @@ def _passing(gaps: FloatArray, window: WindowShape, sigma: float) -> FloatArray:
 
 
 def _before(survival: FloatArray) -> FloatArray:
-    """Products of all earlier entries along the last axis."""
+    """Return the products of all earlier entries along the last axis."""
     product = np.cumprod(survival, axis=-1)
     return np.concatenate([np.ones((*product.shape[:-1], 1)), product[..., :-1]], axis=-1)

@@ -14,9 +14,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
 
+from banditto.core.arrays import FloatArray
 from banditto.core.exact import first_true
+from banditto.core.known_sides import KnownSides
+from banditto.numbers.special_functions import ndtr
 from banditto.policies.certified_elimination import ladder, ladder_search
 from banditto.policies.certified_elimination.ladder import Ladder
 from banditto.policies.certified_elimination.ladder_search import LadderProblem, LadderShape, WindowShape
@@ -28,7 +30,7 @@ _STEPS = 1 << 14  # of sqrt(m), over the range in which it must be
 
 
 class Aim(NamedTuple):
-    """The best arm's lead `gap` is resolved with this probability before this share of the horizon is spent."""
+    """A promise: a lead of `gap` is found with this probability before this share of the horizon is spent."""
 
     gap: float
     probability: float
@@ -36,7 +38,7 @@ class Aim(NamedTuple):
 
 
 class Aimed(NamedTuple):
-    """A ladder's shape, the pulls of its first batch and of the one that decides, and what is spent by then."""
+    """A ladder's shape, the pulls of its first batch and of the one that decides, and all pulls spent by then."""
 
     shape: LadderShape
     first: int
@@ -45,7 +47,7 @@ class Aimed(NamedTuple):
 
 
 def aimed_ladder(problem: LadderProblem, aim: Aim) -> Ladder:
-    """The cheapest ladder that keeps the promise, or the one that comes nearest to it."""
+    """Return the cheapest ladder that keeps the promise, or the one that comes nearest to it."""
     shape, first, deciding, _ = best_aim(problem, aim)
     resolved = ladder.with_first(problem, shape, first)
     if not resolved.batches:
@@ -57,7 +59,10 @@ def aimed_ladder(problem: LadderProblem, aim: Aim) -> Ladder:
 
 @lru_cache(maxsize=256)
 def best_aim(problem: LadderProblem, aim: Aim) -> Aimed:
-    """Growth and offset together, then the final batch; regret counts only among those that keep the promise."""
+    """Return the best shape for a promise: least predicted regret, or least spending if none keeps the promise.
+
+    Growth and offset are searched together, then the final batch.
+    """
     profiles = ladder_search.profiles_of(problem.arms, (aim.gap,), problem.widest)
 
     def price(found: Aimed) -> tuple[bool, float]:
@@ -68,14 +73,16 @@ def best_aim(problem: LadderProblem, aim: Aim) -> Aimed:
     shapes = [{"growth": q, "commit_offset": a} for q in _GROWTHS for a in ladder_search.OFFSETS]
     ends = [{"final_share": f, "exploration": e} for f in ladder_search.FINAL for e in ladder_search.EXPLORATION]
     best = _aimed(problem, aim, ladder_search.START)
+    least = price(best)
     for changes in [*shapes, *ends]:
         candidate = _aimed(problem, aim, best.shape._replace(**changes))
-        if price(candidate) < price(best):
-            best = candidate
+        if (priced := price(candidate)) < least:
+            best, least = candidate, priced
     return best
 
 
 def _aimed(problem: LadderProblem, aim: Aim, shape: LadderShape) -> Aimed:
+    """Return what a shape needs to resolve the gap: its first and its deciding batch, and the pulls spent by then."""
     guess = max(2, round(math.log(problem.horizon) / math.log(shape.growth)))
     window = ladder_search.commit_window(shape, problem, guess)
     deciding = _deciding_pulls(problem, aim, window)
@@ -87,7 +94,7 @@ def _aimed(problem: LadderProblem, aim: Aim, shape: LadderShape) -> Aimed:
 
 
 def _first(problem: LadderProblem, shape: LadderShape, window: WindowShape, deciding: float) -> int:
-    """m_1: the deciding batch's pulls, divided by the growth as often as a widest gap could still be committed on."""
+    """Return m_1, the pulls of each arm in the first batch: the deciding batch's, divided by a power of the growth."""
     first = deciding
     fewest = (window.low / problem.widest) ** 2
     while first / shape.growth >= max(fewest, 1.0):
@@ -96,42 +103,54 @@ def _first(problem: LadderProblem, shape: LadderShape, window: WindowShape, deci
 
 
 def _real_window(resolved: Ladder, deciding: float) -> WindowShape:
-    """The commit's window in units of 1/sqrt(m), of the batch that decides; it is a little wider in short batches."""
+    """Return the window, in units of 1/sqrt(m), of the commit in the resolved batch nearest to the one that decides."""
     pulls, commit, _ = min(resolved.batches, key=lambda batch: abs(math.log(batch.pulls / deciding)))
     root = math.sqrt(pulls)
     return WindowShape(commit.low * root, commit.width * root)
 
 
+@lru_cache(maxsize=256)
 def _deciding_pulls(problem: LadderProblem, aim: Aim, window: WindowShape) -> float:
-    """m: pulls of each arm with which one batch resolves the gap, with a little more than the wanted probability."""
+    """Return m, the pulls of each arm with which one batch finds the gap, a little more surely than is aimed for."""
     wanted = aim.probability + _MARGIN * (1.0 - aim.probability)
     sigma = problem.rewards.sigma
     furthest = window.low + window.width + 16.0 * sigma  # no noise reaches so far
 
-    def enough(step: int) -> bool:
-        return commit_probability(furthest * step / _STEPS, problem.arms, window, sigma) >= wanted
+    def excess(step: float) -> float:
+        return commit_probability(furthest * round(step) / _STEPS, problem.arms, window, sigma) - wanted
 
+    likely = window.low + window.width * wanted + sigma
+    guess, slope = _STEPS * likely / furthest, likely / window.width
+    enough = KnownSides(excess).aimed(guess, slope, 0.5 / guess, 1.0, _STEPS)
     return (furthest * first_true(enough, 1, _STEPS) / _STEPS / aim.gap) ** 2
 
 
 @lru_cache(maxsize=32)
 def _nearest_rival(arms: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of the largest of K - 1 standard normal variables."""
+    """Return nodes and weights that integrate over the largest of K - 1 standard normal variables."""
     nodes = np.linspace(-8.0, 8.0, _NODES + 1)
     middle = (nodes[1:] + nodes[:-1]) / 2.0
     return middle, np.diff(ndtr(nodes) ** (arms - 1))
 
 
 def commit_probability(scaled_gap: float, arms: int, window: WindowShape, sigma: float) -> float:
-    """P(the best arm leads all others by more than the cut) with gaps of `scaled_gap` / sqrt(m) and normal noise."""
+    """Return P(the best arm leads all others by more than the cut), gaps being `scaled_gap` / sqrt(m), noise normal."""
+    low, width = np.asarray([window.low]), np.asarray([window.width])
+    return float(commit_probabilities(np.asarray([scaled_gap]), arms, low, width, sigma)[0])
+
+
+def commit_probabilities(
+    scaled_gaps: FloatArray, arms: int, lows: FloatArray, widths: FloatArray, sigma: float
+) -> FloatArray:
+    """Return `commit_probability` of several gaps and windows at once, arrays of N numbers each."""
     rivals, weights = _nearest_rival(arms)
-    lead = scaled_gap - sigma * rivals  # given the nearest rival's noise; the best arm's own is integrated out
-    low, high = (lead - window.low) / sigma, (lead - window.low - window.width) / sigma
-    passed = sigma * (_positive_part(low) - _positive_part(high)) / window.width
-    return float(np.sum(weights * passed))
+    lead = scaled_gaps[:, np.newaxis] - sigma * rivals  # given the nearest rival's noise; the best's is integrated out
+    low, width = lows[:, np.newaxis], widths[:, np.newaxis]
+    passed = sigma * (_positive_part((lead - low) / sigma) - _positive_part((lead - low - width) / sigma)) / width
+    return np.asarray(np.sum(weights * passed, axis=1))
 
 
 def _positive_part(z: np.ndarray) -> np.ndarray:
-    """E(z + Z)_+ of a standard normal Z."""
+    """Return the mean of the positive part of z + Z, for a standard normal Z."""
     density = np.exp(-np.minimum(z * z, 1400.0) / 2.0) / math.sqrt(2.0 * math.pi)
     return np.asarray(z * ndtr(z) + density)

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import erfc
 
 from banditto.core.arrays import FloatArray
+from banditto.numbers.special_functions import erfc
 from banditto.policies.shared import confidence
 
 # Covers the rounding of every function used here, whose relative errors are below 1e-13.
@@ -24,7 +24,7 @@ _PLACES = np.array([[0.0], [0.25], [0.5], [0.75], [1.0]])  # in a window, where 
 
 
 class Window(NamedTuple):
-    """Cuts from `low` to `low + width` for means of `samples` samples; `noise` bounds E|G - G'|."""
+    """Cuts between `low` and `low + width` for means of `samples` samples; `noise` bounds E|G - G'|."""
 
     samples: int
     low: float
@@ -33,27 +33,27 @@ class Window(NamedTuple):
 
     @property
     def high(self) -> float:
-        """The largest cut."""
+        """The largest cut of the window."""
         return self.low + self.width
 
     @property
     def inside(self) -> float:
-        """The bound for a gap anywhere."""
+        """The bound on P(two executions are on different sides of the cut), for a gap anywhere."""
         return min(1.0, self.noise / self.width)
 
     def below(self, gap: float, sigma: float, factor: int) -> float:
-        """The bound for a gap of at most `gap`, which is below the window."""
+        """Return the bound on P(different sides of the cut) for gaps of at most `gap`, which is below the window."""
         tail = factor * confidence.overshoot(self.low - gap, sigma, self.samples)
         return min(self.inside, tail / self.width)
 
     def above(self, gap: float, sigma: float, factor: int) -> float:
-        """The bound for a gap of at least `gap`, which is above the window."""
+        """Return the bound on P(different sides of the cut) for gaps of at least `gap`, which is above the window."""
         tail = factor * confidence.overshoot(gap - self.high, sigma, self.samples)
         return min(self.inside, tail / self.width)
 
 
 def worst_sum(windows: Sequence[Window], sigma: float, factors: tuple[int, int], largest_gap: float) -> float:
-    """An upper bound on the sum of the windows' bounds over every gap in [0, largest_gap].
+    """Return an upper bound on the sum of the windows' bounds over every gap in [0, largest_gap].
 
     `factors` multiply the tails of gaps below and above a window: how many arms could carry the statistic over.
     """
@@ -80,9 +80,9 @@ def worst_sum(windows: Sequence[Window], sigma: float, factors: tuple[int, int],
 def surely_more(
     windows: Sequence[Window], sigma: float, factors: tuple[int, int], largest_gap: float, share: float
 ) -> bool:
-    """Say whether `worst_sum` is more than a share, where a few gaps show it; most that a search tries is like that.
+    """Return whether a few gaps already show that `worst_sum` exceeds `share`, as it does for most that a search tries.
 
-    A cell's bound is no less than that of any gap in it, but for rounding, so this never says so of a smaller sum.
+    True is always right: up to rounding, the bound of a cell is no less than that of any gap in it.
     """
     if not windows:
         return False
@@ -100,6 +100,6 @@ def surely_more(
 
 
 def _overshoots(distances: FloatArray, sigma: float, samples: FloatArray) -> FloatArray:
-    """`confidence.overshoot` of arrays."""
+    """Return `confidence.overshoot` for arrays."""
     roots = np.sqrt(samples)
     return np.asarray(2.0 * sigma * math.sqrt(math.pi) / roots * erfc(distances * roots / (2.0 * sigma)))

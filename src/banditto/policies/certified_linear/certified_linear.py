@@ -41,7 +41,7 @@ Method = Literal["thresholds", "lattice"]
 
 
 class Costs(NamedTuple):
-    """Predicted regret of both methods; None for one that is not there."""
+    """Predicted regret of both methods; None for a method that is not possible here."""
 
     thresholds: float | None
     lattice: float
@@ -102,6 +102,7 @@ class CertifiedLinear(LinearPolicy):
             self._warn_of_short_horizon(self.minimum_horizon)
 
     def _check(self) -> None:
+        """Check the settings, and refuse those that this policy does not have."""
         super().__post_init__()
         if self._paper:
             raise InvalidArgument("constants", self.constants, "'certified': this policy is not in the paper")
@@ -111,6 +112,7 @@ class CertifiedLinear(LinearPolicy):
             raise InvalidArgument("method", self.method, "'lattice' for infinite action sets")
 
     def _common(self) -> dict[str, Any]:
+        """Return the arguments that both methods take."""
         return {
             "actions": self.actions,
             "horizon": self.horizon,
@@ -140,7 +142,7 @@ class CertifiedLinear(LinearPolicy):
         return self.inner.decide(state, totals, coins)
 
     def by_lead(self, state: Any, totals: FloatArray, coins: Coins) -> BoolArray:
-        """Return where the chosen method drops an arm in a test; shape (R, 1)."""
+        """Return in which replicates the chosen method drops an arm in a test; shape (R, 1)."""
         return self.inner.by_lead(state, totals, coins)
 
     @property
@@ -154,7 +156,7 @@ class CertifiedLinear(LinearPolicy):
             return self.inner.guarantee()
         problem, schedule = self.inner.problem, self.inner.schedule
         if not ladder.proved(problem, schedule):
-            reason = "cuts are not of the kind that the proof is about, so nothing is proved"
+            reason = "the proof does not cover these cuts, so nothing is proved"
             return Guarantee.of([("unproved constants", Decimal(1), reason)], self.rho)
         return Guarantee.of(ladder.terms(problem, schedule), self.rho, self._caution)
 
@@ -196,8 +198,8 @@ class CertifiedLinear(LinearPolicy):
             self._facts()
             | chosen
             | {
-                "rule": "commit to the leader if it leads by more than a cut from commit low to high; "
-                "else drop an arm that is behind by more than a cut from low to high",
+                "rule": "commit to the leader if it leads by more than a cut, else drop each arm that is behind by "
+                "more than another cut; the table has the ranges of the cuts",
                 "final batch": f"{self.inner.schedule.exploration}/{EXPLORATION_UNIT} of what remains, by design",
             }
         )

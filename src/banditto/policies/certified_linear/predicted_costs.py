@@ -25,7 +25,7 @@ _SPREAD = math.sqrt(1.0 / 12.0)  # of a point in a cell of volume 1, along any d
 
 
 def _parameters(dimension: int, length: float) -> FloatArray:
-    """Parameters (world, feature) of the same length in directions that are spread evenly, the same for everybody."""
+    """Return parameters (world, feature) of one length, in directions spread evenly; the same ones every time."""
     coins = Coins(0, 0, _WORLDS)
     u = np.concatenate([coins.uniform("world", 0, feature) for feature in range(dimension)], axis=1)
     v = np.concatenate([coins.uniform("world", 1, feature) for feature in range(dimension)], axis=1)
@@ -35,7 +35,7 @@ def _parameters(dimension: int, length: float) -> FloatArray:
 
 @lru_cache(maxsize=64)
 def worlds_of(actions: FiniteActions, length: float) -> tuple[tuple[float, ...], ...]:
-    """Gaps (world, arm) under those parameters, to a few digits: what they tune must not depend on the last bit."""
+    """Return gaps (world, arm) under the parameters of `_parameters`, rounded so that the last bit cannot matter."""
     points = np.ascontiguousarray(actions.to_array().T)
     values = product(np.round(_parameters(actions.dimension, length), 9), points)
     gaps = np.round(np.max(values, axis=1, keepdims=True) - values, 9)
@@ -43,7 +43,7 @@ def worlds_of(actions: FiniteActions, length: float) -> tuple[tuple[float, ...],
 
 
 def gaps_of(actions: Any, length: float) -> FloatArray:
-    """Gaps (world, action) under those parameters; of an infinite set spread evenly up to the widest."""
+    """Return gaps (world, action) under the parameters of `_parameters`; evenly spread ones for an infinite set."""
     if isinstance(actions, FiniteActions):
         return np.array(worlds_of(actions, length))
     thetas = np.round(_parameters(actions.dimension, length), 9)
@@ -56,7 +56,7 @@ def _even_gaps(actions: Any, theta: FloatArray) -> FloatArray:
 
 
 def best_schedule(problem: RoundingProblem, gaps: FloatArray) -> RoundingSchedule:
-    """The schedule of LeastSquaresRounding with the least predicted regret, of those whose bound is not far off."""
+    """Return LeastSquaresRounding's schedule of least predicted regret, of those whose proved bound is not far off."""
     best = problem.resolve()
     least, limit = lattice_regret(best, problem, gaps), _WORST * problem.regret(best)
     for schedule in problem.candidates(_MOST_TESTS, _RATIOS):
@@ -68,7 +68,7 @@ def best_schedule(problem: RoundingProblem, gaps: FloatArray) -> RoundingSchedul
 
 
 def lattice_regret(schedule: RoundingSchedule, problem: RoundingProblem, gaps: FloatArray) -> float:
-    """Predicted regret of LeastSquaresRounding, the mean over worlds with these gaps (world, action).
+    """Return the predicted regret of LeastSquaresRounding, the mean over worlds with these gaps (world, action).
 
     In every batch the actions within 2 eps are left, and pulls are spread over them. The last estimate's error is that
     of its cell and its noise.

@@ -28,7 +28,7 @@ from banditto.policies.shared_linear.linear_race import LinearRace, Step
 
 @dataclass(frozen=True, kw_only=True)
 class LinearCuts(LinearRace):
-    """A part of `CertifiedLinear`; `schedule` holds the resolved constants that decide."""
+    """The method of `CertifiedLinear` that cuts values; `schedule` holds the resolved constants that decide."""
 
     schedule: Ladder = field(default=UNRESOLVED, repr=False)
 
@@ -40,20 +40,20 @@ class LinearCuts(LinearRace):
 
     @property
     def problem(self) -> LadderProblem:
-        """What its constants are for."""
+        """The problem that its constants are chosen for."""
         found = contest(self.actions, self._field.whole)
-        assert found is not None, "whoever makes it has looked"
+        assert found is not None, "CertifiedLinear has checked this"
         worlds = worlds_of(self.actions, largest_parameter(self._rewards, self._centre))
         linear = Linear(found.design.dimension, found.units, self._widest, worlds, self._bias)
         return LadderProblem(self.arms, self.horizon, self.rho, self._rewards, None, linear)
 
     @property
     def _bias(self) -> float:
-        """How far values may be biased for as long as no design drops more directions than that of all arms."""
+        """How far values may be biased, as long as no design drops more directions than that of all arms."""
         return stray(self.actions) * self._longest_parameter
 
     def _test(self, key: bytes, batch: int) -> Step | None:
-        """Batch i pulls ceil(m_i max(g_xy, g)/2) times."""
+        """Return the size and precision of a batch's test, of ceil(m_i max(g_xy, g)/2) pulls; None if there is none."""
         pulls, commit, eliminate = self.schedule.batch(batch)
         found = contest(self.actions, key)
         if pulls == 0 or found is None:
@@ -68,7 +68,7 @@ class LinearCuts(LinearRace):
         return np.concatenate([coins.uniform("commit", batch), coins.uniform("threshold", batch)], axis=1)
 
     def _survivors(self, batch: int, values: FloatArray, coins: FloatArray) -> BoolArray:
-        """The leader alone if it leads by more than one cut, else all within the other."""
+        """Return which arms stay: the leader alone if it leads by more than one cut, else all within the other."""
         _, commit, eliminate = self.schedule.batch(batch)
         leader = np.max(values, axis=1, keepdims=True)
         first = np.arange(self.arms) == np.argmax(values, axis=1)[:, np.newaxis]
@@ -80,7 +80,7 @@ class LinearCuts(LinearRace):
         return np.asarray(stays)
 
     def resolved(self) -> Mapping[str, Plain]:
-        """Every batch's cuts, and the final batch."""
+        """Return every batch's pulls and cuts, and the final batch."""
         return self.schedule.to_plain()
 
     @property
@@ -89,10 +89,10 @@ class LinearCuts(LinearRace):
 
     @property
     def free_constants(self) -> frozenset[str]:
-        """The noise of the final choice follows the size of its batch."""
+        """The size of the final batch, which the proof leaves free: the noise of the final choice follows it."""
         return frozenset({"exploration"})
 
     def regret(self) -> float:
-        """Predicted regret, the mean over the parameters that were tuned for."""
+        """Return the predicted regret, the mean over the parameters that were tuned for."""
         problem = self.problem
         return ladder_search.expected_regret(ladder_search.best_shape(problem), problem)

@@ -8,17 +8,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from decimal import Decimal
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import erfcx
 
 from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, precise
 from banditto.core.protocol import Plain, fraction, from_fraction
 from banditto.core.rewards import Rewards
+from banditto.numbers.special_functions import erfcx
 from banditto.policies.certified_elimination.overlap import SAFETY
 from banditto.policies.one_cut import cut_constants
 from banditto.policies.one_cut.choice import PIECES
@@ -32,24 +33,24 @@ HIGHEST_RATE = 0.4
 
 
 class Tail(NamedTuple):
-    """A lead may drop after a look by more than its margin and x with probability sum of weights * exp(-rates x)."""
+    """P(a lead falls by its margin and x more after a look) is at most the sum of weights * exp(-rates x)."""
 
     rates: tuple[float, ...]
     weights: tuple[float, ...]
 
     @property
     def mass(self) -> float:
-        """P(a margin is not enough) at the most."""
+        """A bound on the probability that a margin is not enough."""
         return math.fsum(self.weights)
 
     @property
     def mean(self) -> float:
-        """e: by how much a margin is exceeded, on average, at the most."""
+        """e, a bound on the average by which a margin is exceeded."""
         return math.fsum(weight / rate for rate, weight in zip(self.rates, self.weights, strict=True))
 
 
 class EarlyLook(NamedTuple):
-    """After so many pulls of each arm, what a lead must have beyond the cut, and what must be missing to the cut."""
+    """A look: pulls of each arm by then, the margin by which a lead must exceed the cut, and that for the default."""
 
     pulls: int
     margin: float
@@ -72,7 +73,7 @@ class EarlySchedule(NamedTuple):
     overrun: float
 
     def to_plain(self) -> Mapping[str, Plain]:
-        """For a protocol: integers, and all else as exact binary fractions."""
+        """Return the schedule as a protocol holds it: integers, and all else as exact binary fractions."""
         looks: list[Mapping[str, Plain]] = [
             {"pulls": look.pulls, "margin": fraction(look.margin), "default_margin": fraction(look.default_margin)}
             for look in self.looks
@@ -90,7 +91,7 @@ class EarlySchedule(NamedTuple):
 
     @classmethod
     def from_plain(cls, content: Mapping[str, Any], arms: int, horizon: int) -> EarlySchedule:
-        """Read what `to_plain` wrote."""
+        """Return the schedule that `to_plain` wrote, or refuse content that it could not have written."""
         names = {"looks", "pulls", "width", "knots", "rates", "weights", "default_weights", "overrun"}
         if set(content) != names or not isinstance(content["looks"], tuple):
             raise InvalidArgument("resolved", list(content), ", ".join(sorted(names)))
@@ -127,6 +128,7 @@ def _numbers(content: object, name: str) -> tuple[float, ...]:
 
 
 def _look_from_plain(row: Any, cap: int) -> EarlyLook:
+    """Return one look of a protocol's schedule, or refuse a row that `to_plain` could not have written."""
     if not isinstance(row, Mapping) or set(row) != {"pulls", "margin", "default_margin"}:
         raise InvalidArgument("looks", row, "tables with pulls, margin and default_margin")
     margins = tuple(from_fraction(row[name], name) for name in ("margin", "default_margin"))
@@ -139,12 +141,13 @@ def _look_from_plain(row: Any, cap: int) -> EarlyLook:
 
 
 def watches_rates(rewards: Rewards) -> bool:
-    """Whether margins are for the variance of low rates, so that no arm's mean may run far beyond its rate."""
+    """Return whether margins rely on the small variance of low rates, so that no mean may run far beyond its rate."""
     return rewards.rate_at_most is not None and rewards.rate_at_most <= HIGHEST_RATE
 
 
+@lru_cache(maxsize=64)
 def ceilings(arms: int, rewards: Rewards, pulls: tuple[int, ...], overrun: float) -> FloatArray:
-    """beta: what the means of all arms stay below from each look on, but for `overrun` in two executions (Lemma 2).
+    """Return beta, for each look what all means stay below from then on, except with probability `overrun` (Lemma 2).
 
     m kl(beta, b) = log(2 K J / overrun), solved upwards for beta in (b, 1/2]; 1/2 where no smaller one does.
     """
@@ -158,13 +161,15 @@ def ceilings(arms: int, rewards: Rewards, pulls: tuple[int, ...], overrun: float
         divergence = (rate + more) * np.log1p(more / rate) + (1.0 - rate - more) * np.log1p(-more / (1.0 - rate))
         far = divergence >= needed
         low, high = np.where(far, low, more), np.where(far, more, high)
-    return np.asarray(rate + high)
+    found = np.asarray(rate + high)
+    found.flags.writeable = False  # many readers share it
+    return found
 
 
 def log_moments(
     arms: int, rewards: Rewards, pulls: tuple[int, ...], cap: int, rates: tuple[float, ...], overrun: float
 ) -> FloatArray:
-    """Lambda: log E exp(rate (lead at a look - lead at the cap)) at the most, given the cap; axes (look, rate).
+    """Return Lambda >= log E exp(rate (lead at a look - lead at the cap)), given the cap; axes (look, rate).
 
     Gaussian: rate^2 sigma^2 (1/m - 1/n). Rewards in [0, 1]: Hoeffding for each pull taken away, rate^2/4 (1/(m - 1/2) -
     1/(n - 1/2)). Low rates: Bernstein for each pull, with the variance at the ceiling of the means (Lemma 2).
@@ -187,7 +192,7 @@ def log_moments(
 
 
 def margins(tail: Tail, moments: FloatArray) -> FloatArray:
-    """b: the smallest margin of each look with sum of weights * exp(rate b - Lambda) >= 1 (Lemma 1)."""
+    """Return b, the smallest margin of each look with sum of weights * exp(rate b - Lambda) >= 1 (Lemma 1)."""
     logs, rates = np.log(np.asarray(tail.weights)), np.asarray(tail.rates)
     low = np.zeros(len(moments))
     high = np.min((moments - logs) / rates, axis=1)  # where one summand alone is 1
@@ -199,7 +204,7 @@ def margins(tail: Tail, moments: FloatArray) -> FloatArray:
 
 
 def proved(problem: CutProblem, schedule: EarlySchedule) -> bool:
-    """Whether looks come one after the other, every margin is wide enough, and the window begins where the cut ends."""
+    """Return whether the proof covers the schedule: looks in order, wide margins, a window that begins at the cut."""
     if schedule.knots and schedule.knots[0] < schedule.width:
         return False
     if max(schedule.tail.mass, schedule.default_tail.mass) >= 1.0:
@@ -228,13 +233,13 @@ def proved(problem: CutProblem, schedule: EarlySchedule) -> bool:
 
 
 def laplace(rewards: Rewards, cap: int, rate: float) -> float:
-    """L >= E exp(-rate |D - D'|) for the cap's differences of two arms, at the noisiest law (Theorem 1)."""
+    """Return L >= E exp(-rate |D - D'|) for the two executions' differences of two arms at the cap (Theorem 1)."""
     normal = float(erfcx(rate * rewards.deviation * math.sqrt(2.0 / cap)))
     return normal if rewards.kind == "gaussian" else min(1.0, normal + rate / cap)
 
 
 def line_excess(rewards: Rewards, cap: int, tail: Tail) -> float:
-    """What early looks add to E|D - D'| for two arms (Theorem 1): less for Gaussian rewards, whose tails are equal."""
+    """Return what early looks add to E|D - D'| for two arms (Theorem 1): less for Gaussian rewards."""
     parts = list(zip(tail.rates, tail.weights, strict=True))
     if rewards.kind == "gaussian":
         noisy = 4.0 * math.fsum(weight / rate * laplace(rewards, cap, rate) for rate, weight in parts)
@@ -249,12 +254,12 @@ def line_excess(rewards: Rewards, cap: int, tail: Tail) -> float:
 
 
 def leader_factor(problem: CutProblem) -> float:
-    """How many leads may mislead at a look to a leader: K - 1, or K with a control (Theorem 2)."""
+    """Return how many leads could mislead a look that names a leader: K - 1, or K with a control (Theorem 2)."""
     return float(problem.arms if problem.control else problem.arms - 1)
 
 
 def default_factor(problem: CutProblem, width: float, knots: tuple[float, ...]) -> float:
-    """The same for a default, in units of 1/w: the cut, and all arms that may be in the window or not (Theorem 2)."""
+    """Return how many comparisons could mislead a look that names the default, in units of 1/w (Theorem 2)."""
     arms, more = problem.arms, 1.0 if problem.control else 0.0
     densest = 1.0 / (PIECES * min(high - low for low, high in pairwise(knots)))
     inside = (arms - 1) * (1.0 + more + cut_constants.harmonic(arms))
@@ -263,10 +268,10 @@ def default_factor(problem: CutProblem, width: float, knots: tuple[float, ...]) 
 
 
 def precision(problem: CutProblem, schedule: EarlySchedule) -> float:
-    """What finite coins, rounded cuts and rounded totals add: OneCut's, twice for each look and once for the cap.
+    """Return what finite coins, rounded cuts and totals add: OneCut's, twice for each look and once for the cap.
 
-    Totals are added up look by look. OneCut's are off by 4 roundings of a batch at the most, which leaves room for 8;
-    these by one of the total at each look, which is more where looks are close together.
+    Totals are added up look by look. Those of OneCut are off by at most 4 roundings of a batch, which leaves room for
+    8; these are off by one rounding of the total at each look, which is more where looks are close together.
     """
     alone = cut_constants.CutSchedule((), schedule.pulls, schedule.width, schedule.knots)
     sums, roundings = 0, 1.0
@@ -283,7 +288,7 @@ def precision(problem: CutProblem, schedule: EarlySchedule) -> float:
 
 
 def terms(problem: CutProblem, schedule: EarlySchedule) -> Terms:
-    """The theorems' right side for a schedule that `proved` accepts, term by term."""
+    """Return the terms of the theorems' bound, for a schedule that `proved` accepts."""
     width, cap = schedule.width, schedule.pulls
     found: Terms
     if problem.arms == 2:

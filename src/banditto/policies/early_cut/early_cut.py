@@ -93,6 +93,7 @@ class EarlyCut(Replicable):
             self._warn_of_short_horizon(self.minimum_horizon, missing)
 
     def _check(self) -> None:
+        """Check the settings, and refuse those that the policy cannot have."""
         if self.rho < _SMALLEST_RHO:
             raise InvalidArgument("rho", self.rho, f"at least {_SMALLEST_RHO:g}")
         if self._paper:
@@ -119,9 +120,9 @@ class EarlyCut(Replicable):
         return self.schedule.pulls
 
     def mean_pulls(self, gap: float) -> float:
-        """Return the pulls of each arm on average, at the most, where the best arm leads all others by `gap`.
+        """Return a bound on the average pulls of each arm where the best arm leads all others by `gap`.
 
-        For normal means; how many they are on other problems, `certify` and `plan` measure.
+        It assumes normal means; `certify` and `plan` measure the pulls on other problems.
         """
         return early_search.pulls_on_average(self._problem, self.schedule, real(gap, "gap"))
 
@@ -145,7 +146,7 @@ class EarlyCut(Replicable):
         return elimination.after(state, sums, stays, self._pulls_in(batch), self._pulls_in(batch + 1))
 
     def _seen(self, sums: FloatArray, look: EarlyLook, coins: Coins) -> BoolArray:
-        """The winner alone where this look names one, else all arms; (R, K)."""
+        """Return a mask (R, K): the winner alone where this look names one, else all arms."""
         xp, choice, pulls = namespace(sums), self._choice, look.pulls
         arms = xp.arange(self.arms)[None, :]
         best = xp.max(sums, axis=-1, keepdims=True)
@@ -174,7 +175,7 @@ class EarlyCut(Replicable):
         return float(self._choice.cut(coins, _COINS, 1, np)[0, 0])
 
     def decided_by(self, totals: FloatArray, pulls: int, coins: Coins) -> Literal["lead", "coin"]:
-        """Return how the winner was found that these totals of all pulls, (1, K), gave after `pulls` of each arm.
+        """Return how the winner was found, from the totals (1, K) of all pulls after `pulls` of each arm.
 
         "lead": it led by more than the cut, so that it wins whatever the ranking is if the lead stays what it is.
         "coin": nobody did, and the shared default was named.
@@ -183,7 +184,7 @@ class EarlyCut(Replicable):
         return "lead" if first - second > self._choice.cut(coins, _COINS, pulls, np)[0, 0] else "coin"
 
     def by_lead(self, state: Race, totals: FloatArray, coins: Coins) -> BoolArray:
-        """Return where this look, or the cap, names a winner of which `decided_by` says "lead"; shape (R, 1)."""
+        """Return in which replicates this look, or the cap, names a winner that `decided_by` calls "lead"; (R, 1)."""
         looks, batch = self.schedule.looks, state.batch
         pulls = looks[batch - 1].pulls if batch <= len(looks) else self.schedule.pulls
         named = elimination.dropped(state, self.decide(state, totals, coins))

@@ -12,12 +12,13 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
 
+from banditto.core.arrays import FloatArray
 from banditto.core.exact import first_true, snapped
 from banditto.core.horizons import LONGEST_HORIZON
-from banditto.policies.certified_elimination.ladder_search import WindowShape
-from banditto.policies.certified_elimination.named_gap import commit_probability
+from banditto.core.known_sides import KnownSides
+from banditto.numbers.special_functions import ndtr
+from banditto.policies.certified_elimination.named_gap import commit_probabilities
 from banditto.policies.early_cut import early_constants
 from banditto.policies.early_cut.early_constants import EarlyLook, EarlySchedule, Tail
 from banditto.policies.one_cut import cut_search
@@ -43,7 +44,7 @@ _TWICE = 0.5  # how much pulls at twice the gap count, beside those at the gap
 
 
 class Shape(NamedTuple):
-    """What does not depend on the cap: rates in units of one over its noise, weights, and shares of rho."""
+    """Constants that do not depend on the cap: rates in units of one over its noise, weights, and shares of rho."""
 
     rates: tuple[float, ...]
     weights: tuple[float, ...]  # of two arms' tail; for more arms their proportions
@@ -52,7 +53,7 @@ class Shape(NamedTuple):
 
 
 def resolve(problem: CutProblem, power: float) -> tuple[EarlySchedule, bool]:
-    """The schedule, and whether the horizon is long enough for the power."""
+    """Return the schedule, and whether the horizon is long enough for the power."""
     shape = best_shape(problem, power)
     most = max(1, (problem.horizon - 1) // problem.arms)  # a pull is left, to show the choice
     cap = fewest_pulls(problem, power, shape)
@@ -62,12 +63,12 @@ def resolve(problem: CutProblem, power: float) -> tuple[EarlySchedule, bool]:
 
 
 def noise(problem: CutProblem, cap: int) -> float:
-    """s: the standard deviation of a lead at the cap."""
+    """Return s, the standard deviation of a lead at the cap."""
     return problem.rewards.deviation * math.sqrt(2.0 / cap)
 
 
 def looks_before(problem: CutProblem, cap: int) -> tuple[int, ...]:
-    """Pulls of each arm at the looks before the cap, at ratios that are nearly equal until they are closer together."""
+    """Return the pulls of each arm at each look before the cap: nearly a geometric series, denser near the cap."""
     first = min(cap / _FIRST, 2.0 * (problem.rewards.deviation / (_FIRST_NOISE * problem.gap)) ** 2)
     steps = math.ceil(math.log(cap / _DENSE / first) / math.log(_RATIO)) if first * _DENSE < cap else 0
     steps = min(steps, _MOST_SPARSE)
@@ -79,7 +80,7 @@ def looks_before(problem: CutProblem, cap: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=1024)
 def schedule_of(problem: CutProblem, cap: int, shape: Shape) -> EarlySchedule:
-    """The narrowest cut for a cap, and the margins of all looks before it, for which the proof gives rho."""
+    """Return the schedule of a cap with the narrowest cut, and margins at all looks, for which the proof gives rho."""
     unit = noise(problem, cap)
     rates = tuple(snapped(rate / unit) for rate in shape.rates)
     overrun = snapped(_OVERRUN * problem.rho) if early_constants.watches_rates(problem.rewards) else 0.0
@@ -96,12 +97,13 @@ def schedule_of(problem: CutProblem, cap: int, shape: Shape) -> EarlySchedule:
         left = 1.0 - shape.leaders - shape.defaults - overrun / problem.rho
         found = cut_search.narrowest(problem._replace(rho=problem.rho * left), cap)
         width, knots = found.width, found.knots
-        leading = shape.leaders * problem.rho * width / (2.0 * early_constants.leader_factor(problem))
+        mean = shape.leaders * problem.rho * width / (2.0 * early_constants.leader_factor(problem))
         share = early_constants.default_factor(problem, width, knots)
-        tail = _scaled(rates, shape.weights, leading * _ROOM)
+        tail = _scaled(rates, shape.weights, mean * _ROOM)
         default_tail = _scaled(rates, shape.weights, shape.defaults * problem.rho * width / (2.0 * share) * _ROOM)
     moments = early_constants.log_moments(problem.arms, problem.rewards, pulls, cap, rates, overrun)
-    both = [early_constants.margins(one, moments) for one in (tail, default_tail)]
+    leading = early_constants.margins(tail, moments)
+    both = leading, leading if default_tail is tail else early_constants.margins(default_tail, moments)
     widest = problem.rewards.widest_gap if problem.rewards.kind == "bounded" else math.inf
     looks = tuple(
         EarlyLook(size, snapped(float(margin)), snapped(float(other)))
@@ -113,14 +115,14 @@ def schedule_of(problem: CutProblem, cap: int, shape: Shape) -> EarlySchedule:
 
 
 def _scaled(rates: tuple[float, ...], weights: tuple[float, ...], mean: float) -> Tail:
-    """A tail with these proportions and this mean, or with half of all probability if that is less."""
+    """Return a tail with these proportions and this mean, but with at most half of all probability."""
     raw = math.fsum(weight / rate for rate, weight in zip(rates, weights, strict=True))
     factor = min(mean / raw, 0.5 / math.fsum(weights))
     return Tail(rates, tuple(float(np.float32(factor * weight * (1.0 - 2.0**-22))) for weight in weights))
 
 
 def _within_rho(problem: CutProblem, schedule: EarlySchedule) -> EarlySchedule:
-    """The schedule with its cut widened until all terms together are at most rho: rounding is not in the search."""
+    """Return the schedule with its cut widened until all terms, rounding included, add up to at most rho."""
     while True:
         total = float(sum(value for _, value, _ in early_constants.terms(problem, schedule)))
         if total <= problem.rho:
@@ -132,13 +134,16 @@ def _within_rho(problem: CutProblem, schedule: EarlySchedule) -> EarlySchedule:
 
 @lru_cache(maxsize=512)
 def fewest_pulls(problem: CutProblem, power: float, shape: Shape) -> int:
-    """n: the smallest cap at which the best arm is found with this power where it leads by the gap."""
+    """Return n, the smallest cap at which the best arm is found with this power where it leads by the gap."""
 
-    def enough(cap: int) -> bool:
-        return right(problem, schedule_of(problem, cap, shape)) >= power
+    def excess(cap: float) -> float:
+        return cut_search.excess_of(right(problem, schedule_of(problem, round(cap), shape)), power)
 
     most = LONGEST_HORIZON // problem.arms
     high = max(2, math.ceil((problem.rewards.deviation / problem.gap) ** 2))
+    guess = cut_search.fewest_pulls(problem, power)  # without early looks: a little less
+    slope = cut_search.likely_pulls(problem, power)[1]
+    enough = KnownSides(excess).aimed(1.1 * guess, slope, max(2.0**-14, 1.0 / guess), 2.0, max(2.0, most))
     while high > 2 and enough(high):
         high = max(2, high // 4)
     while high < most and not enough(high):
@@ -152,17 +157,17 @@ def fewest_pulls(problem: CutProblem, power: float, shape: Shape) -> int:
 
 
 def right(problem: CutProblem, schedule: EarlySchedule) -> float:
-    """P(the best arm is named), or a little less, if all others are worse by the named gap; for normal means.
+    """Return a close lower bound on P(the best arm is named), if all others are worse by the gap; for normal means.
 
-    The cap would name it, and no look before names another: given the cap, a lead strays by more than its margin and x
-    with the probability that the tail gives.
+    It is named if the cap would name it and no look before names another. Given the cap, a lead strays by more than its
+    margin and x with the probability that the tail gives.
     """
     cap_right = cut_search.right(problem, schedule.pulls, schedule.width)
     return cap_right - _spoilt(problem, schedule) if schedule.looks else cap_right
 
 
 def _spoilt(problem: CutProblem, schedule: EarlySchedule) -> float:
-    """P(the best arm leads by more than the cut at the cap, and a look names another one), at the most."""
+    """Return a bound on P(the best arm leads by more than the cut at the cap, but a look names another one)."""
     unit, arms = noise(problem, schedule.pulls), problem.arms
     low = -schedule.width if arms == 2 and not problem.control else 0.0
     cuts = low + (schedule.width - low) * (np.arange(128) + 0.5) / 128.0
@@ -179,39 +184,42 @@ def _spoilt(problem: CutProblem, schedule: EarlySchedule) -> float:
 
 
 def pulls_on_average(problem: CutProblem, schedule: EarlySchedule, gap: float) -> float:
-    """Pulls of each arm at the most, on average, where the best arm leads all others by `gap`; for normal means.
+    """Return a bound on the average pulls of each arm where the best leads all others by `gap`; for normal means.
 
-    A look that does not end the experiment by itself counts as if none before it had.
+    Looks are taken one by one: if a look by itself would not stop the experiment, earlier looks count as if they had
+    not stopped it either.
     """
     sizes = [*(look.pulls for look in schedule.looks), schedule.pulls]
     total = float(sizes[0])
-    for look, end in zip(schedule.looks, sizes[1:], strict=True):
-        total += (end - look.pulls) * (1.0 - _stops(problem, schedule, look, gap))
+    if schedule.looks:
+        stops = _stops(problem, schedule, gap).tolist()
+        for look, end, stop in zip(schedule.looks, sizes[1:], stops, strict=True):
+            total += (end - look.pulls) * (1.0 - stop)
     return total
 
 
-def _stops(problem: CutProblem, schedule: EarlySchedule, look: EarlyLook, gap: float) -> float:
-    """P(this look, by itself, ends the experiment)."""
+def _stops(problem: CutProblem, schedule: EarlySchedule, gap: float) -> FloatArray:
+    """Return the probability that a look, by itself, ends the experiment, for each look."""
     deviation, width = problem.rewards.deviation, schedule.width
+    pulls, margins, default_margins = np.asarray(schedule.looks, dtype=np.float64).T
     if problem.arms > 2:
-        root = math.sqrt(look.pulls)
-        shape = WindowShape(look.margin * root, width * root)
-        return commit_probability(gap * root, problem.arms, shape, deviation)
-    unit = deviation * math.sqrt(2.0 / look.pulls)
+        roots = np.sqrt(pulls)
+        return commit_probabilities(gap * roots, problem.arms, margins * roots, width * roots, deviation)
+    units = deviation * np.sqrt(2.0 / pulls)
     low = 0.0 if problem.control else -width
 
-    def below(edge: float) -> float:
-        """The integral over cuts of P(the lead is below the cut and `edge` more), over the cuts' range."""
-        ends = (np.asarray([width, low]) + edge - gap) / unit
+    def below(edges: FloatArray) -> FloatArray:
+        """Return P(the lead is less than `edge` above the cut), averaged over the cuts, for each look."""
+        ends = (np.asarray([[width], [low]]) + edges - gap) / units
         values = ends * ndtr(ends) + np.exp(-np.minimum(ends * ends, 1400.0) / 2.0) / math.sqrt(2.0 * math.pi)
-        return float(unit * (values[0] - values[1]) / (width - low))
+        return np.asarray(units * (values[0] - values[1]) / (width - low))
 
-    return 1.0 - below(look.margin) + below(-look.default_margin)
+    return np.asarray(1.0 - below(margins) + below(-default_margins))
 
 
 @lru_cache(maxsize=256)
 def best_shape(problem: CutProblem, power: float) -> Shape:
-    """The shape with the fewest pulls at the gap, and at twice the gap for half."""
+    """Return the shape with the fewest average pulls: those at the gap, and half of those at twice the gap."""
     shapes = [_shape(problem, rate, size) for rate, size in _candidates(problem)]
     cap = fewest_pulls(problem, power, shapes[len(shapes) // 2])
     return min(shapes, key=lambda shape: _cost(problem, power, shape, cap))
@@ -230,12 +238,18 @@ def _shape(problem: CutProblem, rate: float, size: float) -> Shape:
 
 
 def _cost(problem: CutProblem, power: float, shape: Shape, cap: int) -> float:
-    """Pulls on average, predicted by a cap that is nearly right: at the gap for which it is, they are in proportion."""
+    """Return the average pulls of a shape, predicted from a cap that is nearly right and scaled to the named gap."""
     schedule = schedule_of(problem, cap, shape)
     low, high = 0.0, 8.0 * problem.gap
+
+    def excess(gap: float) -> float:
+        return cut_search.excess_of(right(problem._replace(gap=gap), schedule), power)
+
+    slope = 2.0 * cut_search.likely_pulls(problem, power)[1]
+    enough = KnownSides(excess).aimed(problem.gap, slope, 2e-7, 0.0, high)
     for _ in range(24):
         gap = (low + high) / 2.0
-        if right(problem._replace(gap=gap), schedule) >= power:
+        if enough(gap):
             high = gap
         else:
             low = gap

@@ -31,7 +31,7 @@ _SLACK = 1.004  # covers what is kept for finite precision
 
 
 class RoundingBatch(NamedTuple):
-    """An estimate with this accuracy, which two executions share but for this probability."""
+    """An estimate of this accuracy, which differs between two executions with probability at most `rho`."""
 
     epsilon: float
     rho: float
@@ -44,11 +44,11 @@ class RoundingSchedule(NamedTuple):
     tail: float
 
     def batch(self, number: int) -> RoundingBatch | None:
-        """Batch `number`, counted from 1; None past the end."""
+        """Return batch `number`, counted from 1; None past the last one."""
         return self.batches[number - 1] if number <= len(self.batches) else None
 
     def to_plain(self) -> Mapping[str, Plain]:
-        """For a protocol: exact binary fractions."""
+        """Return the schedule as a protocol holds it: exact binary fractions."""
         rows: list[Mapping[str, Plain]] = [
             {"epsilon": fraction(batch.epsilon), "rho": fraction(batch.rho)} for batch in self.batches
         ]
@@ -56,7 +56,7 @@ class RoundingSchedule(NamedTuple):
 
     @classmethod
     def from_plain(cls, content: Mapping[str, Any]) -> RoundingSchedule:
-        """Read what `to_plain` wrote."""
+        """Return the schedule that `to_plain` wrote, or refuse content that it could not have written."""
         rows = content.get("batches")
         if set(content) != {"batches", "tail"} or not isinstance(rows, tuple) or len(rows) > MOST_BATCHES:
             raise InvalidArgument("resolved", list(content), f"a tail and at most {MOST_BATCHES} batches")
@@ -75,10 +75,10 @@ class RoundingSchedule(NamedTuple):
 
 
 class RoundingProblem(NamedTuple):
-    """What a schedule is for; `actions` is None for infinite sets, `widest` the widest gap that there can be.
+    """A problem that a schedule is chosen for; `actions` is None for infinite sets, `widest` the widest possible gap.
 
-    `g` and `support` are those of the first design. Later ones are reckoned to be like it; what a batch takes is worked
-    out with the design that it has.
+    `g` and `support` are those of the first design. The search assumes that later designs are like it; when a batch
+    comes, its pulls are worked out with its own design.
     """
 
     dimension: int
@@ -92,7 +92,7 @@ class RoundingProblem(NamedTuple):
     grid: bool
 
     def pulls(self, epsilon: float, rho: float, tail: float) -> float:
-        """N_i, about."""
+        """Return about N_i, the pulls of a batch with this accuracy and share of rho."""
         d, sigma = self.dimension, self.rewards.sigma
         nu = math.sqrt(d + 2.0 * math.sqrt(d * tail) + 2.0 * tail)
         if self.actions is not None:
@@ -108,7 +108,10 @@ class RoundingProblem(NamedTuple):
         return float(_SLACK * self.g / leverage**2) + self.support
 
     def regret(self, schedule: RoundingSchedule) -> float:
-        """The proof's bound: pulls of batch i lose 4 eps_(i-1) at most, what follows the last one 2 eps."""
+        """Return the proof's bound on the regret, inf if the batches do not fit.
+
+        Pulls of batch i lose 4 eps_(i-1) at most, those after the last one 2 eps.
+        """
         spent, lost, before = 0.0, 0.0, self.widest
         for epsilon, rho in schedule.batches:
             pulls = self.pulls(epsilon, rho, schedule.tail)
@@ -118,7 +121,7 @@ class RoundingProblem(NamedTuple):
         return math.inf if spent >= self.horizon else lost + after * (self.horizon - spent)
 
     def resolve(self) -> RoundingSchedule:
-        """The schedule of least regret, as far as the proof bounds it."""
+        """Return the schedule with the least regret that the proof bounds."""
         best, least = self.coarsest(), math.inf  # which may not fit either: then it does not take place
         for schedule in self.candidates(_MOST_TESTS, _RATIOS):
             regret = self.regret(schedule)
@@ -127,7 +130,7 @@ class RoundingProblem(NamedTuple):
         return best
 
     def candidates(self, most: int, ratios: tuple[float, ...]) -> Iterator[RoundingSchedule]:
-        """Schedules of up to so many batches, whose accuracies fall by one of these ratios."""
+        """Yield schedules of up to `most` batches, whose accuracies fall by one of these ratios from batch to batch."""
         for number in range(1, most + 1):
             tail = math.log(number * self.horizon)
             for step in range(_STEPS):
@@ -136,17 +139,19 @@ class RoundingProblem(NamedTuple):
                     yield RoundingSchedule(self._shares([first * ratio**-k for k in range(number)]), tail)
 
     def _shares(self, epsilons: list[float]) -> tuple[RoundingBatch, ...]:
-        """rho_i = rho eps_i^(-1/3) / sum of eps_k^(-1/3), a trifle less so that they do not add up to more than rho."""
+        """Return batches whose shares of rho are in proportion to eps_i^(-1/3), and add up to a bit less than rho."""
         weights = [epsilon ** (-1.0 / 3.0) for epsilon in epsilons]
         whole = self.rho * (1.0 - 2.0**-40) / math.fsum(weights)
         return tuple(RoundingBatch(e, whole * w) for e, w in zip(epsilons, weights, strict=True))
 
     def coarsest(self) -> RoundingSchedule:
-        """A single batch of the least accuracy that is considered."""
+        """Return a schedule of a single batch, of the lowest accuracy that is considered."""
         return RoundingSchedule(self._shares([self.widest / 4.0]), math.log(self.horizon))
 
     def paper(self) -> RoundingSchedule:
-        """eps_i = sigma d sqrt(log T / q^i) with rho/B each; delta = 1/(2 |A'| T^2), A' a 1/T-net of (3T)^d actions.
+        """Return the paper's schedule: eps_i = sigma d sqrt(log T / q^i), each with rho/B.
+
+        Its delta is 1/(2 |A'| T^2), for A' a 1/T-net of (3T)^d actions.
 
         Batches in which no gap is so wide that it could be dropped are left out.
         """
@@ -164,5 +169,5 @@ class RoundingProblem(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _cell_constant(dimension: int) -> float:
-    """Surface times radius of a cell of volume 1."""
+    """Return the surface area times the radius of a lattice cell of volume 1."""
     return float(lattice.surface(dimension) * lattice.radius(dimension))

@@ -41,7 +41,7 @@ from banditto.policies.shared_linear.linear_policy import LinearPolicy
 
 
 class RoundingState(NamedTuple):
-    """Arrays over replicates; `batch` counts from 1. A row tests, or plays one action for good."""
+    """The state of many executions; each row tests, or plays one action for good. `batch` counts from 1."""
 
     batch: int
     active: Any  # masks (R, K), or cuts (R, cuts, d + 1)
@@ -93,6 +93,7 @@ class LeastSquaresRounding(LinearPolicy):
             self._warn_of_short_horizon(self.minimum_horizon)
 
     def _check(self) -> None:
+        """Check the settings, and refuse those that the policy cannot have."""
         super().__post_init__()
         rounding = self.rounding or ("grid" if self._paper else "lattice")
         if rounding not in ("lattice", "grid"):
@@ -103,7 +104,7 @@ class LeastSquaresRounding(LinearPolicy):
 
     @property
     def problem(self) -> RoundingProblem:
-        """The problem that its constants are for: the size of the core set, horizon, rho and rewards."""
+        """The problem that its constants are chosen for: the size of the core set, horizon, rho and rewards."""
         actions = self.actions
         count = len(actions) if isinstance(actions, FiniteActions) else None
         field = field_for(actions)
@@ -170,12 +171,13 @@ class LeastSquaresRounding(LinearPolicy):
         return self._opened(state.batch + 1, active, theta, state.remaining - spent, state.testing)
 
     def by_lead(self, state: RoundingState, totals: FloatArray, coins: Coins) -> BoolArray:
-        """Return where this batch drops an arm, of finitely many; shape (R, 1)."""
+        """Return in which replicates this batch drops an arm, of finitely many; shape (R, 1)."""
         kept = self.decide(state, totals, coins).active.sum(axis=1, keepdims=True)
         lost: BoolArray = state.testing & (kept < state.active.sum(axis=1, keepdims=True))
         return lost
 
     def _kept(self, state: RoundingState, theta: FloatArray, rows: IntArray) -> tuple[FloatArray, Any]:
+        """Return the estimates as used, and the active sets: in `rows`, what is over 2 eps behind is dropped."""
         batch = self.schedule.batch(state.batch)
         assert batch is not None
         slack, space = 2.0 * batch.epsilon, self._field
@@ -195,7 +197,7 @@ class LeastSquaresRounding(LinearPolicy):
     def _opened(
         self, batch: int, active: Any, theta: FloatArray, remaining: IntArray, testing: BoolArray
     ) -> RoundingState:
-        """The state with its next step settled: a test where one fits, else one action for good."""
+        """Return the state with its next step settled: a test where one fits, else one action for good."""
         space, count = self._field, len(theta)
         testing = testing & (remaining > 0)
         chosen: dict[int, Opening] = {}
@@ -226,7 +228,7 @@ class LeastSquaresRounding(LinearPolicy):
     # -- its constants and what they promise ---------------------------------------------------------------
 
     def _first(self) -> Opening | None:
-        """The first batch, if it takes place."""
+        """Return the first batch; None if it does not fit into the horizon."""
         opening = self._openings.first()
         return opening if opening is not None and opening.regression.total < self.horizon else None
 

@@ -33,7 +33,7 @@ _NEGLIGIBLE = Decimal(2) ** -20
 
 
 class Opening(NamedTuple):
-    """A batch that takes place."""
+    """A batch that takes place: its design, its regression, how estimates are rounded, and sqrt(g / N)."""
 
     design: Design
     regression: Regression
@@ -48,7 +48,7 @@ class Opening(NamedTuple):
 
 
 class Openings(NamedTuple):
-    """All that a batch depends on beyond its active set; hashable, so that what was worked out is found again."""
+    """Everything besides the active set that a batch depends on; hashable, so that batches are worked out once."""
 
     actions: Any
     schedule: RoundingSchedule
@@ -58,30 +58,31 @@ class Openings(NamedTuple):
 
     @property
     def field(self) -> FiniteField | ConvexField:
-        """Masks or cuts."""
+        """How active sets are kept: masks of finitely many actions, or cuts through an infinite set."""
         return field_for(self.actions)
 
     @property
     def reach(self) -> float:
-        """No reward is larger, up to noise that nobody will ever see."""
+        """The largest size of a reward; noise beyond it is too rare to matter."""
         return largest_reward(self.rewards, self.centre)
 
     @property
     def longest_parameter(self) -> float:
-        """No |theta| is larger."""
+        """The largest possible length of theta."""
         return largest_parameter(self.rewards, self.centre) * LONGEST
 
     def at(self, key: bytes, number: int) -> Opening | None:
-        """Batch `number` with the active set of a key; None when it does not take place."""
+        """Return batch `number` for the active set of a key; None when it does not take place."""
         return _opening(self, key, number)
 
     def first(self) -> Opening | None:
-        """The first batch with all actions."""
+        """Return the first batch, with all actions active; None when it does not take place."""
         return self.at(self.field.whole, 1)
 
 
 @lru_cache(maxsize=20_000)
 def _opening(openings: Openings, key: bytes, number: int) -> Opening | None:
+    """Return batch `number` for the active set of a key; None when it does not take place. Results are cached."""
     batch, field = openings.schedule.batch(number), openings.field
     if batch is None or (isinstance(field, FiniteField) and field.size(key) < 2):
         return None
@@ -96,10 +97,10 @@ def _opening(openings: Openings, key: bytes, number: int) -> Opening | None:
 
 
 def _certified(openings: Openings, design: Design, batch: RoundingBatch, key: bytes) -> Opening | None:
-    """As many pulls as the accuracy needs, in the proportions of the design.
+    """Return the batch with as many pulls as the accuracy needs, in the design's proportions; None if impossible.
 
-    Directions that the design drops bias values. Twice that bias is taken off the accuracy; the pulls then change, and
-    the bias a little with them.
+    Directions that the design drops bias values, so twice the bias is taken off the accuracy. That changes the pulls,
+    and with them the bias a little.
     """
     rounding = (
         GridRounding(design.support, openings.rewards, batch.rho)
@@ -125,7 +126,7 @@ def _certified(openings: Openings, design: Design, batch: RoundingBatch, key: by
 
 
 def _paper(openings: Openings, design: Design, batch: RoundingBatch) -> Opening | None:
-    """Every arm of the core set equally often, so that each rounded mean is within eps / sqrt(g)."""
+    """Return the paper's batch: every core arm equally often, so that each rounded mean is within eps / sqrt(g)."""
     rounding = PaperGridRounding(design.support, openings.rewards, batch.rho, Decimal(openings.schedule.tail))
     with precise():
         each = rounding.samples(Decimal(batch.epsilon) / Decimal(design.g).sqrt())

@@ -31,31 +31,31 @@ _SMALLEST_BLOWUP = 4
 
 
 class LinearBatch(NamedTuple):
-    """`units` times g pulls at least; a gap is compared with low + coin * width."""
+    """A batch of `units` g pulls, rounded up; a gap is compared with low + coin * width."""
 
     units: tuple[int, int]  # numerator and denominator
     low: float
     width: float
 
     def pulls(self, g: float) -> int:
-        """ceil(units g)."""
+        """Return the number of pulls, units * g rounded up, for a design with this g."""
         with precise():
             return ceiling(Decimal(self.units[0]) * Decimal(g) / self.units[1])
 
 
 class LinearSchedule(NamedTuple):
-    """The constants that decide; `choice_rho` is 0 where the printed last line is played."""
+    """The constants that decide; `choice_rho` is 0 where the algorithm ends as it is printed in the paper."""
 
     blowup: int
     batches: tuple[LinearBatch, ...]
     choice_rho: float
 
     def batch(self, number: int) -> LinearBatch | None:
-        """Batch `number`, counted from 1; None past the end."""
+        """Return batch `number`, counted from 1; None past the last one."""
         return self.batches[number - 1] if number <= len(self.batches) else None
 
     def to_plain(self) -> Mapping[str, Plain]:
-        """For a protocol: integers and exact binary fractions."""
+        """Return the schedule as a protocol holds it: integers and exact binary fractions."""
         rows: list[Mapping[str, Plain]] = [
             {"units": batch.units, "low": fraction(batch.low), "width": fraction(batch.width)} for batch in self.batches
         ]
@@ -63,7 +63,7 @@ class LinearSchedule(NamedTuple):
 
     @classmethod
     def from_plain(cls, content: Mapping[str, Any]) -> LinearSchedule:
-        """Read what `to_plain` wrote."""
+        """Return the schedule that `to_plain` wrote, or refuse content that it could not have written."""
         rows = content.get("batches")
         if set(content) != {"blowup", "batches", "choice_rho"} or not isinstance(rows, tuple):
             raise InvalidArgument("resolved", list(content), "blowup, batches and choice_rho")
@@ -88,7 +88,7 @@ class LinearSchedule(NamedTuple):
 
 
 class LinearProblem(NamedTuple):
-    """Arms, dimension, horizon, rho and rewards; `widest` is the widest gap that there can be."""
+    """A problem that constants are chosen for; `widest` is the widest possible gap."""
 
     arms: int
     dimension: int
@@ -98,25 +98,25 @@ class LinearProblem(NamedTuple):
     widest: float
 
     def log(self, paper: bool) -> Decimal:
-        """L: log(2KTB), or as printed log(KT^2)."""
+        """Return L, the logarithmic factor of all widths: log(2KTB), or log(KT^2) as printed in the paper."""
         with precise():
             if paper:
                 return Decimal(self.arms * self.horizon**2).ln()
             return confidence.log_factor(self.arms, self.horizon, batch_count(self.horizon))
 
     def tests(self, blowup: int, paper: bool) -> list[tuple[int, Decimal]]:
-        """(floor(q^i), eps_i) of the batches that fit, or none if the first does not."""
+        """Return (floor(q^i), eps_i) of the batches that fit; none if the first does not."""
         ladder = self.ladder(paper)
         # the span of the survivors may have a single dimension left
         found = [step for step in ladder if 2 * blowup * step[0] <= self.horizon * self.dimension]
         return found if found and 2 * blowup * found[0][0] < self.horizon else []
 
     def ladder(self, paper: bool) -> tuple[tuple[int, Decimal], ...]:
-        """(floor(q^i), eps_i) of all batches in which eps is less than the widest gap, whatever the blow-up."""
+        """Return (floor(q^i), eps_i) of all batches whose eps is less than the widest gap, whatever the blow-up."""
         return _ladder(self._replace(rho=0.0), paper)  # a search for a blow-up asks again and again
 
     def schedule(self, blowup: int, paper: bool) -> LinearSchedule:
-        """The batches of a blow-up, and the final choice with its share of rho: all of it where no test fits."""
+        """Return the batches of a blow-up, and the final choice with its share of rho: all of it where no test fits."""
         batches = self._batches(blowup, paper)
         part = _FINAL_SHARE if batches else Decimal(1)
         with precise():
@@ -127,7 +127,7 @@ class LinearProblem(NamedTuple):
         return LinearSchedule(blowup, batches, 0.0 if paper else float(share) * (1.0 - 2.0**-18))
 
     def _batches(self, blowup: int, paper: bool) -> tuple[LinearBatch, ...]:
-        """The batches of a blow-up with their cuts: eps/2 + eps~ to eps + eps~."""
+        """Return the batches of a blow-up with their cuts, which lie from eps/2 + eps~ to eps + eps~."""
         batches = []
         with precise():
             root = Decimal(blowup).sqrt()
@@ -137,12 +137,12 @@ class LinearProblem(NamedTuple):
         return tuple(batches)
 
     def paper_blowup(self) -> int:
-        """The printed beta."""
+        """Return the blow-up beta that the paper prints."""
         with precise():
             return max(int(self.arms**2 / written(self.rho) ** 2), 2304)
 
     def undecided(self, blowup: int, slack: Decimal = WINDOW_SLACK) -> int:
-        """M: the most batches in whose window [eps/2 - eps~, eps + 3 eps~] one and the same gap can lie.
+        """Return M, the most batches in whose window [eps/2 - eps~, eps + 3 eps~] one and the same gap can lie.
 
         Windows are wider by `slack`, relatively, at both ends: for values and cuts that are rounded or biased.
         """
@@ -157,7 +157,7 @@ class LinearProblem(NamedTuple):
             return max((sum(low <= gap <= high for low, high in windows) for gap in ends), default=0)
 
     def noise(self, blowup: int) -> Decimal:
-        """kappa with E|G - G'| <= kappa eps~ / (2 sqrt L)."""
+        """Return kappa, the noise constant with E|G - G'| <= kappa eps~ / (2 sqrt L) for gaps G and G'."""
         with precise():
             union = 2 + 2 * (2 * Decimal(2 * self.arms).ln()).sqrt()
             best = min(union, 4 * Decimal(self.dimension).sqrt())
@@ -171,13 +171,13 @@ class LinearProblem(NamedTuple):
             return best
 
     def eliminations(self, blowup: int) -> Decimal:
-        """(K-1) M (kappa/sqrt(beta L) + precision)."""
+        """Return what all tests contribute to the bound: (K-1) M (kappa/sqrt(beta L) + precision)."""
         with precise():
             flip = self.noise(blowup) / (blowup * self.log(paper=False)).sqrt()
             return (self.arms - 1) * max(1, self.undecided(blowup)) * (flip + COMPARISON_PRECISION)
 
     def certified_blowup(self) -> int:
-        """The smallest beta whose proof gives at most rho, the final choice included."""
+        """Return the smallest blow-up beta for which the proof gives at most rho, the final choice included."""
         with precise():
             room = written(self.rho) * (1 - _FINAL_SHARE) - Decimal(2) / self.horizon
 
@@ -188,7 +188,7 @@ class LinearProblem(NamedTuple):
         return first_true(enough, _SMALLEST_BLOWUP, most) if enough(most) else most
 
     def can_test(self, paper: bool) -> bool:
-        """Whether the first test fits: with the printed blow-up, or with any that the proof accepts."""
+        """Return whether the first test fits, with the printed blow-up or with any that the proof accepts."""
         if paper:
             return bool(self.tests(self.paper_blowup(), paper=True))
         with precise():
@@ -199,13 +199,13 @@ class LinearProblem(NamedTuple):
         return most >= _SMALLEST_BLOWUP and self.eliminations(most) <= room
 
     def proved(self, schedule: LinearSchedule, paper: bool) -> bool:
-        """Whether the batches are those of a blow-up that the proof is about; the final choice's share is a term."""
+        """Return whether the batches are those of a blow-up that the proof covers."""
         if schedule.batches and schedule.blowup < _SMALLEST_BLOWUP:
             return False  # the best arm could be dropped on the good event
         return schedule.batches == self._batches(schedule.blowup, paper)
 
     def certified_terms(self, schedule: LinearSchedule) -> Terms:
-        """The theorem's right side."""
+        """Return the terms of the theorem's bound."""
         blowup = schedule.blowup
         choice = Decimal(schedule.choice_rho) * (1 + Decimal(2) ** -20) + self.arms * CHOICE_PRECISION
         final = ("final choice", choice, "E[range(v - v')]/(4 lambda): shared Gumbel noise on values v")
@@ -220,7 +220,7 @@ class LinearProblem(NamedTuple):
         ]
 
     def paper_terms(self, blowup: int) -> Terms:
-        """What the paper's own union bound gives, and what its last line costs: theta_hat is not shared."""
+        """Return the terms of the paper's own union bound, and one for its last line, whose estimate is not shared."""
         with precise():
             flips = Decimal(80 * self.arms) / Decimal(blowup).sqrt()
             return [

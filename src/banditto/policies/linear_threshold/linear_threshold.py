@@ -89,7 +89,7 @@ class LinearThreshold(LinearRace):
     # -- the algorithm: `LinearRace` plays it, this says how large a batch is and who stays ----------------------
 
     def _test(self, key: bytes, batch: int) -> Step | None:
-        """Batch i pulls ceil(2 beta q^i g / d) times, in the proportions of the design."""
+        """Return the size and precision of a batch's test, of ceil(2 beta q^i g / d) pulls; None if there is none."""
         size, found = self.schedule.batch(batch), contest(self.actions, key)
         if size is None or found is None:
             return None
@@ -97,7 +97,7 @@ class LinearThreshold(LinearRace):
         return Step(size.pulls(found.g), size.width * 2.0**-26, slack)
 
     def _survivors(self, batch: int, values: FloatArray, coins: FloatArray) -> BoolArray:
-        """Who stays: all within epsbar + eps~ of the leader, epsbar uniform on [eps/2, eps]."""
+        """Return which arms stay: all within epsbar + eps~ of the leader, where epsbar is uniform on [eps/2, eps]."""
         size = self.schedule.batch(batch)
         assert size is not None
         cut = size.low + coins * size.width  # (R, 1)
@@ -114,13 +114,13 @@ class LinearThreshold(LinearRace):
 
     @property
     def free_constants(self) -> frozenset[str]:
-        """The blow-up, where there is no test that would use it; else none."""
+        """The blow-up, if no test uses it; else nothing."""
         return frozenset() if self.schedule.batches else frozenset({"blowup"})
 
     def guarantee(self) -> Guarantee:
         """Return the bound on P(two executions differ), term by term; see docs/linear-threshold.md."""
         if not self._problem.proved(self.schedule, self._paper):
-            reason = "batches and cuts are not those that the proof is about, so nothing is proved"
+            reason = "the proof does not cover these batches and cuts, so nothing is proved"
             return Guarantee.of([("unproved constants", Decimal(1), reason)], self.rho)
         if self._paper:
             terms = self._problem.paper_terms(self.schedule.blowup)
@@ -144,7 +144,7 @@ class LinearThreshold(LinearRace):
         """Return the batches, their pulls with all arms active, and their thresholds on gaps."""
         facts = self._facts() | {
             "blow-up": self.schedule.blowup,
-            "rule": "drop an arm that is behind by more than a threshold from low to high",
+            "rule": "drop an arm that is behind by more than a threshold",
             "end": "argmax of the last estimate among the survivors"
             if self._paper
             else f"a final batch of {FINAL_PARTS}/{FINAL_OF} of what remains; largest value + shared Gumbel noise",

@@ -67,7 +67,7 @@ class NetThreshold(LinearPolicy):
     def __post_init__(self) -> None:
         actions = checked_actions(self.actions)
         if isinstance(actions, FiniteActions):
-            raise InvalidArgument("actions", "finitely many actions", "an action set; linear-threshold is for those")
+            raise InvalidArgument("actions", "finitely many actions", "an action set; use linear-threshold for those")
         super().__post_init__()
         exponent = 4 * actions.dimension + 2
         points = net(actions, self.horizon ** (-1.0 / exponent))

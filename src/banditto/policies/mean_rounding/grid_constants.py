@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ Terms = list[tuple[str, Decimal, str]]
 
 
 class GridBatch(NamedTuple):
-    """`samples` of each active arm, `pulls` of them new; a cell is `cell` wide on totals, the cut counts cells."""
+    """`samples` of each active arm, of which `pulls` are new; `cell` is a cell's width on totals; `cut` is in cells."""
 
     pulls: int
     samples: int
@@ -32,16 +33,16 @@ class GridBatch(NamedTuple):
 
 
 class GridSchedule(NamedTuple):
-    """The constants that decide."""
+    """The constants that decide, batch by batch."""
 
     batches: tuple[GridBatch, ...]
 
     def batch(self, number: int) -> GridBatch:
-        """Batch `number`, counted from 1; past the end one that pulls nothing."""
+        """Return batch `number`, counted from 1; past the last one, a batch that pulls nothing."""
         return self.batches[number - 1] if number <= len(self.batches) else GridBatch(0, 0, 1.0, 0.0)
 
     def to_plain(self) -> Mapping[str, Plain]:
-        """For a protocol: integers, and widths as exact binary fractions."""
+        """Return the schedule as a protocol holds it: integers, and widths as exact binary fractions."""
         rows: list[Mapping[str, Plain]] = [
             {"pulls": batch.pulls, "cell": fraction(batch.cell), "cut": fraction(batch.cut)} for batch in self.batches
         ]
@@ -49,7 +50,7 @@ class GridSchedule(NamedTuple):
 
     @classmethod
     def from_plain(cls, content: Mapping[str, Any], horizon: int) -> GridSchedule:
-        """Read what `to_plain` wrote."""
+        """Return the schedule that `to_plain` wrote, or refuse content that it could not have written."""
         rows = content.get("batches")
         if set(content) != {"batches"} or not isinstance(rows, tuple) or len(rows) > MOST_BATCHES:
             raise InvalidArgument("resolved", list(content), f"at most {MOST_BATCHES} batches")
@@ -67,7 +68,7 @@ class GridSchedule(NamedTuple):
 
 
 class GridProblem(NamedTuple):
-    """Arms, horizon, rho and rewards; K, T, rho and sigma of docs/mean-rounding.md."""
+    """A problem that constants are chosen for: K, T, rho and sigma of docs/mean-rounding.md."""
 
     arms: int
     horizon: int
@@ -78,25 +79,21 @@ class GridProblem(NamedTuple):
     @property
     def deviation(self) -> Decimal:
         """sigma sqrt(2 log(2/delta)), delta = 1/(2KTB): a mean of n samples is off by at most this over sqrt(n)."""
-        with precise():
-            double = 4 * self.arms * self.horizon * batch_count(self.horizon)
-            return Decimal(self.rewards.sigma) * (2 * Decimal(double).ln()).sqrt()
+        return _deviation(self.arms, self.horizon, self.rewards.sigma)
 
     @property
     def failure(self) -> Decimal:
-        """delta = 1/(2KTB)."""
+        """delta = 1/(2KTB), the probability that a mean is off by more than `deviation` allows."""
         with precise():
             return 1 / Decimal(2 * self.arms * self.horizon * batch_count(self.horizon))
 
     def radii(self) -> list[Decimal]:
-        """tau_i = 2 sigma sqrt(L/c_i) of every batch that is not skipped: of rewards in [0, 1] those with 2 tau < 1."""
-        log, samples, _ = confidence.ladder(self.arms, self.horizon, self.rewards.sigma)
-        with precise():
-            radii = [2 * Decimal(self.rewards.sigma) * (log / c).sqrt() for c in samples]
+        """Return the radii tau_i = 2 sigma sqrt(L/c_i) of all batches; for rewards in [0, 1] only where 2 tau < 1."""
+        radii = _radii(self.arms, self.horizon, self.rewards.sigma)
         return [tau for tau in radii if self.rewards.kind != "bounded" or 2 * tau < 1]
 
     def schedule(self) -> GridSchedule:
-        """The batches that fit, each rounded mean with an equal share of rho."""
+        """Return the batches that fit, where each rounded mean gets an equal share of rho."""
         if self.paper:
             return self._batches(batch_count(self.horizon))
         # fewer batches leave more of rho to each, so they need fewer samples, so that more of them fit
@@ -107,7 +104,7 @@ class GridProblem(NamedTuple):
         return GridSchedule(())
 
     def _batches(self, number: int) -> GridSchedule:
-        """The batches that fit when each rounded mean may differ with probability rho/(K number)."""
+        """Return the batches that fit when each rounded mean may differ with probability rho/(K number)."""
         batches: list[GridBatch] = []
         with precise():
             share = written(self.rho) / (self.arms * number)
@@ -130,7 +127,7 @@ class GridProblem(NamedTuple):
         return GridSchedule(tuple(batches))
 
     def terms(self, schedule: GridSchedule) -> Terms:
-        """The theorem's right side for any schedule of grids."""
+        """Return the terms of the theorem's bound, for any schedule of grids."""
         with precise():
             noise = 2 * self.deviation if self.paper else confidence.mean_noise(self.rewards)
             crossing = precision = Decimal(0)
@@ -145,3 +142,18 @@ class GridProblem(NamedTuple):
                 return [off, ("different cells", self.arms * crossing, "K sum 2 tau'/alpha"), precise_enough]
             statement = f"K sum kappa/(alpha sqrt n) over N = {number} batches: a boundary lies between two means"
             return [("different cells", self.arms * crossing, statement), precise_enough]
+
+
+@lru_cache(maxsize=64)
+def _deviation(arms: int, horizon: int, sigma: float) -> Decimal:
+    """`GridProblem.deviation`, which every batch of every schedule asks for."""
+    with precise():
+        return Decimal(sigma) * (2 * Decimal(4 * arms * horizon * batch_count(horizon)).ln()).sqrt()
+
+
+@lru_cache(maxsize=64)
+def _radii(arms: int, horizon: int, sigma: float) -> tuple[Decimal, ...]:
+    """tau_i of all batches."""
+    log, samples, _ = confidence.ladder(arms, horizon, sigma)
+    with precise():
+        return tuple(2 * Decimal(sigma) * (log / c).sqrt() for c in samples)

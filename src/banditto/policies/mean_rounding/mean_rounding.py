@@ -36,14 +36,14 @@ from banditto.policies.shared.replicable import UNRESOLVED, Replicable
 
 
 class GridState(NamedTuple):
-    """The race, and each arm's last rounded mean in cells, up to half a cell; -inf for a dropped arm."""
+    """The race, and each arm's last rounded mean (R, K), in cells and less half a cell; -inf for a dropped arm."""
 
     race: Race
     rounded: FloatArray  # (R, K)
 
     @property
     def active(self) -> BoolArray:
-        """Which arms are left."""
+        """A mask (R, K) of the arms that are left."""
         return self.race.active
 
 
@@ -88,7 +88,7 @@ class MeanRounding(Replicable):
         return GridState(race, namespace(race.totals).zeros_like(race.totals))
 
     def plan(self, state: GridState) -> IntArray | None:
-        """Return the batch's pulls for every active arm, or all that remains for the arm of choice."""
+        """Return the batch's pulls for every active arm, or all that remains for the arm that was chosen."""
         race, rounded = state
         favourites = None
         if not self._paper and not race.all_testing:
@@ -111,7 +111,7 @@ class MeanRounding(Replicable):
         return GridState(moved, xp.where(moved.active, rounded, xp.asarray(-xp.inf)))
 
     def by_lead(self, state: GridState, totals: FloatArray, coins: Coins) -> BoolArray:
-        """Return where this batch drops an arm; shape (R, 1)."""
+        """Return in which replicates this batch drops an arm; shape (R, 1)."""
         return elimination.dropped(state.race, self.decide(state, totals, coins).race)
 
     # -- its constants and what they promise ---------------------------------------------------------------
@@ -136,7 +136,7 @@ class MeanRounding(Replicable):
         return self._useful_horizon_from(self.arms)
 
     def _useful_horizon_from(self, start: int) -> int | None:
-        """The next horizon at which some arm could be dropped."""
+        """Return the next horizon, from `start` on, at which some arm could be dropped; None if there is none."""
         # Do not search where it cannot be: K n <= T, n >= (noise/(2 room))^2/tau^2, room <= rho/K (paper: rho/(K B)),
         # tau < 1/2 in [0, 1], else tau^2 <= 4 sigma^2 L/2.
         shortest, longest = self._problem_at(SHORTEST_HORIZON), self._problem_at(LONGEST_HORIZON)
@@ -151,7 +151,7 @@ class MeanRounding(Replicable):
     def describe(self) -> Description:
         """Return the batches with their pulls, cells and cuts (as differences of means).
 
-        Gaps from low to high are dropped or not as the offsets have it.
+        Whether a gap between low and high is dropped depends on the offsets of the grids.
         """
         facts = self._facts() | {
             "rule": "drop an arm whose rounded mean is below the best one by more than the cut",

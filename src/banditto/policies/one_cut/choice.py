@@ -14,7 +14,7 @@ PIECES = 16  # the window's cut is uniform within each of so many pieces, which 
 
 
 class CutChoice(NamedTuple):
-    """The rule: the largest cut, the window's knots, and the arm that comes first in every ranking, if one does."""
+    """The rule of choice: the largest cut, the window's knots, and the control, which leads every ranking."""
 
     arms: int
     width: float
@@ -22,11 +22,11 @@ class CutChoice(NamedTuple):
     control: int | None
 
     def cut(self, coins: Coins, address: int, pulls: int, xp: Any) -> Any:
-        """The cut of each replicate for totals of so many pulls, (R, 1): uniform from 0 to the width."""
+        """Return each replicate's cut for totals of so many pulls, (R, 1): uniform from 0 to the width."""
         return xp.asarray(coins.uniform("cut", address)) * (pulls * self.width)
 
     def window(self, coins: Coins, address: int, pulls: int, xp: Any) -> Any:
-        """The window's cut of each replicate for totals, (R, 1): uniform within one of 16 equally probable pieces."""
+        """Return each replicate's end of the window for totals, (R, 1): uniform in one of 16 equally likely pieces."""
         toss = xp.asarray(coins.uniform("window", address)) * PIECES
         piece = xp.clip(xp.floor(toss), 0.0, PIECES - 1.0)
         edges = xp.asarray(self.knots)
@@ -36,7 +36,7 @@ class CutChoice(NamedTuple):
         return pulls * (low + (toss - piece) * (high - low))
 
     def ranking(self, coins: Coins, address: int, xp: Any) -> Any:
-        """A number for each arm, (R, K), shared; the largest comes first, and a control before all others."""
+        """Return a shared random number for each arm, (R, K); the largest ranks first, a control before all others."""
         tosses = [xp.asarray(coins.uniform("ranking", address, arm)) for arm in range(self.arms)]
         ranks = xp.concat(tosses, axis=1)
         if self.control is not None:
@@ -44,19 +44,19 @@ class CutChoice(NamedTuple):
         return ranks
 
     def first(self, ranks: Any, eligible: Any) -> BoolArray:
-        """The first in the ranking of those that are eligible, one-hot, (R, K)."""
+        """Return a mask (R, K) of the one eligible arm that ranks first."""
         xp = namespace(ranks)
         shown = xp.where(eligible, ranks, xp.asarray(-1.0))
         found: BoolArray = xp.arange(self.arms)[None, :] == xp.argmax(shown, axis=-1, keepdims=True)
         return found
 
     def leads(self, totals: FloatArray, pulls: int, coins: Coins, address: int) -> BoolArray:
-        """Where the leader leads by more than the cut, so that no ranking is asked; (R, 1)."""
+        """Return where the leader leads by more than the cut, so that the ranking is not needed; (R, 1)."""
         found: BoolArray = counted(within(totals, self.cut(coins, address, pulls, namespace(totals)))) == 1
         return found
 
     def chosen(self, totals: FloatArray, pulls: int, coins: Coins, address: int) -> BoolArray:
-        """The leader where it leads by more than the cut, else the first in the ranking within the window; one-hot."""
+        """Return a mask of one arm: the leader if it leads by more than the cut, else the window's first by rank."""
         xp = namespace(totals)
         near = within(totals, self.cut(coins, address, pulls, xp))  # (R, K)
         # two arms: if neither leads, both are within the window

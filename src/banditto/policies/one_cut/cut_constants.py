@@ -19,7 +19,7 @@ from banditto.core.errors import InvalidArgument
 from banditto.core.exact import integer, precise
 from banditto.core.protocol import Plain, fraction, from_fraction
 from banditto.core.rewards import Rewards
-from banditto.policies.certified_elimination.overlap import SAFETY, Window, worst_sum
+from banditto.policies.certified_elimination.overlap import SAFETY, Window, surely_more, worst_sum
 from banditto.policies.one_cut.choice import PIECES
 from banditto.policies.shared import confidence
 
@@ -30,7 +30,7 @@ _AT_ONCE = 1 << 14  # numbers that stay in the cache
 
 
 class CutProblem(NamedTuple):
-    """What constants are chosen for; `control` says that there is one."""
+    """A problem that constants are chosen for; `control` says whether there is one."""
 
     arms: int
     horizon: int
@@ -41,7 +41,7 @@ class CutProblem(NamedTuple):
 
 
 class EarlyCommit(NamedTuple):
-    """So many pulls of each arm, and a commit to the leader if it leads by more than low + coin * width."""
+    """A batch of `pulls` of each arm, and a commit to the leader if it leads by more than low + coin * width."""
 
     pulls: int
     low: float
@@ -49,7 +49,7 @@ class EarlyCommit(NamedTuple):
 
 
 class CutSchedule(NamedTuple):
-    """The constants that decide.
+    """The constants that decide: early commits, then the last batch with its cut and its window.
 
     `width` is the largest cut of the last batch; `knots` are the quantiles of the window's cut, in steps of 1/16, and
     there are none for two arms, both of whom are always in the window.
@@ -62,11 +62,11 @@ class CutSchedule(NamedTuple):
 
     @property
     def pulls_per_arm(self) -> int:
-        """Pulls of each arm until the last decision."""
+        """The pulls of each arm until the last decision."""
         return self.pulls + sum(commit.pulls for commit in self.early)
 
     def to_plain(self) -> Mapping[str, Plain]:
-        """For a protocol: integers, and cuts as exact binary fractions."""
+        """Return the schedule as a protocol holds it: integers, and cuts as exact binary fractions."""
         rows: list[Mapping[str, Plain]] = [
             {"pulls": commit.pulls, "low": fraction(commit.low), "width": fraction(commit.width)}
             for commit in self.early
@@ -76,7 +76,7 @@ class CutSchedule(NamedTuple):
 
     @classmethod
     def from_plain(cls, content: Mapping[str, Any], arms: int, horizon: int) -> CutSchedule:
-        """Read what `to_plain` wrote."""
+        """Return the schedule that `to_plain` wrote, or refuse content that it could not have written."""
         rows, knots = content.get("early"), content.get("knots")
         if set(content) != {"early", "pulls", "width", "knots"} or not isinstance(rows, tuple):
             raise InvalidArgument("resolved", list(content), "early, pulls, width and knots")
@@ -102,6 +102,7 @@ class CutSchedule(NamedTuple):
 
 
 def _commit_from_plain(row: Any, horizon: int) -> EarlyCommit:
+    """Return one early commit of a protocol, or refuse a row that `to_plain` could not have written."""
     if not isinstance(row, Mapping) or set(row) != {"pulls", "low", "width"}:
         raise InvalidArgument("early", row, "tables with pulls, low and width")
     low, width = from_fraction(row["low"], "low"), from_fraction(row["width"], "width")
@@ -114,38 +115,41 @@ def _commit_from_plain(row: Any, horizon: int) -> EarlyCommit:
 
 
 def turn(rewards: Rewards, pulls: int) -> float:
-    """V = sqrt(pi) s: how far the difference of two arms travels on a quarter turn, on average (Lemma 3)."""
+    """Return V = sqrt(pi) s, how far the difference of two arms moves on average on a quarter turn (Lemma 3)."""
     return math.sqrt(math.pi * rewards.deviation**2 / pulls)
 
 
 @lru_cache(maxsize=64)
 def harmonic(arms: int) -> float:
-    """h = 1/3 + ... + 1/K: what arms beyond the top two weigh, by their ranks."""
+    """Return h = 1/3 + ... + 1/K, the weight of all arms beyond the top two, by their ranks."""
     return math.fsum(1.0 / rank for rank in range(3, arms + 1))
 
 
-def changes(arms: int, width: float, knots: FloatArray, control: bool) -> FloatArray:
-    """C: how often the choice changes, in units of V/w, at the worst placed arms (Theorem 1).
+def changes(arms: int, width: float | FloatArray, knots: FloatArray, control: bool) -> FloatArray:
+    """Return C, how often the choice changes, in units of V/w, for the worst placed arms (Theorem 1).
 
-    `knots` has axes (candidate, edge). Without a control every arm of rank r weighs (Q + (r-1) w p)/(r (r-1)), where
-    the window's cut lies beyond it with probability Q and has the density p; with one, every crossing counts.
+    `knots` has axes (candidate, edge), and `width` may have one for each candidate. Without a control every arm of rank
+    r weighs (Q + (r-1) w p)/(r (r-1)), where the window's cut lies beyond it with probability Q and has the density p;
+    with one, every crossing counts.
     """
     densities = 1.0 / (PIECES * np.diff(knots, axis=-1))  # (candidate, piece)
     if control:
         return np.asarray(1.0 + width * densities.max(axis=-1) * (1.0 + harmonic(arms)))
     beyond = 1.0 - np.arange(PIECES) / PIECES  # Q at the lower end of each piece, where it is largest
     ranks = np.arange(3, arms + 1)
+    each = np.asarray(width)[..., np.newaxis]  # (candidate, rank)
     if densities.size * len(ranks) <= _AT_ONCE:  # (candidate, piece, rank)
-        worst = (beyond[:, np.newaxis] + width * (densities[:, :, np.newaxis] * (ranks - 1.0))).max(axis=1)
+        crossed = each[..., np.newaxis] * (densities[:, :, np.newaxis] * (ranks - 1.0))
+        worst = (beyond[:, np.newaxis] + crossed).max(axis=1)
     else:
         worst = np.zeros((len(densities), len(ranks)))  # (candidate, rank)
         for piece in range(PIECES):  # one at a time, because all of them times a thousand ranks leave the cache
-            np.maximum(worst, beyond[piece] + width * (densities[:, piece, np.newaxis] * (ranks - 1.0)), out=worst)
+            np.maximum(worst, beyond[piece] + each * (densities[:, piece, np.newaxis] * (ranks - 1.0)), out=worst)
     return np.asarray(0.5 + (worst / (ranks * (ranks - 1.0))).sum(axis=-1))
 
 
-def approximation(problem: CutProblem, pulls: int, width: float, knots: FloatArray) -> FloatArray:
-    """2 K W (f + w p h)/w: what rewards that are not normal add (Lemma 4); f and h grow by a control."""
+def approximation(problem: CutProblem, pulls: int, width: float | FloatArray, knots: FloatArray) -> FloatArray:
+    """Return what rewards that are not normal add to the bound, 2 K W (f + w p h)/w (Lemma 4)."""
     distance = confidence.normal_distance(problem.rewards, pulls)
     densest = 1.0 / (PIECES * np.diff(knots, axis=-1).min(axis=-1))
     first, ranks = (1.0, 1.0) if problem.control else (1.0 - 1.0 / problem.arms, 0.0)
@@ -153,8 +157,11 @@ def approximation(problem: CutProblem, pulls: int, width: float, knots: FloatArr
     return np.asarray(2.0 * problem.arms * distance * weight)
 
 
-def last_batch(problem: CutProblem, pulls: int, width: float, knots: FloatArray) -> FloatArray:
-    """The bound on P(two executions choose differently after the last batch), for rows of knots."""
+def last_batch(problem: CutProblem, pulls: int, width: float | FloatArray, knots: FloatArray) -> FloatArray:
+    """Return the bound on P(two executions choose differently after the last batch), for rows of knots.
+
+    With three arms and more, every row may have a width of its own.
+    """
     if problem.arms == 2:
         factor = 1.0 if problem.control else 0.5
         return np.asarray([factor * confidence.line_noise(problem.rewards, pulls) / width])
@@ -164,18 +171,35 @@ def last_batch(problem: CutProblem, pulls: int, width: float, knots: FloatArray)
 
 
 def with_commits(problem: CutProblem, early: tuple[EarlyCommit, ...], pulls: int, width: float, last: float) -> float:
-    """The largest sum over leads: early commits by their spiders, and the last batch, which far leads leave alone."""
+    """Return the bound of early commits and last batch together, the largest over all leads.
+
+    Early commits are bounded on the spider of docs/one-cut.md; far leads never reach the last batch.
+    """
     if not early:
         return last
+    return worst_sum(*_windows(problem, early, pulls, width, last))
+
+
+def surely_exceeds(
+    problem: CutProblem, early: tuple[EarlyCommit, ...], pulls: int, width: float, last: float, room: float
+) -> bool:
+    """Say whether `with_commits` is more than there is room for, where a few leads show it."""
+    return surely_more(*_windows(problem, early, pulls, width, last), room)
+
+
+def _windows(
+    problem: CutProblem, early: tuple[EarlyCommit, ...], pulls: int, width: float, last: float
+) -> tuple[list[Window], float, tuple[int, int], float]:
+    """The windows of all batches, sigma, the factors of their tails, and the widest gap."""
     windows = [Window(m, low, w, confidence.spider_noise(problem.arms, problem.rewards, m)) for m, low, w in early]
     windows.append(Window(pulls, 0.0, width, last * width))
     factors = (problem.arms, problem.arms - 1)
     widest = problem.rewards.widest_gap if problem.rewards.kind == "bounded" else math.inf
-    return worst_sum(windows, problem.rewards.sigma, factors, widest)
+    return windows, problem.rewards.sigma, factors, widest
 
 
 def precision(problem: CutProblem, schedule: CutSchedule) -> float:
-    """What finite coins, rounded cuts and rounded totals add: a comparison for each cut and each arm in the window."""
+    """Return what finite coins, rounded cuts and totals add: one comparison per cut, and per arm in the window."""
     reach = problem.rewards.reach
     with precise():
         total = confidence.comparison_rounding(reach, Decimal(schedule.width))
@@ -191,14 +215,14 @@ def precision(problem: CutProblem, schedule: CutSchedule) -> float:
 
 
 def proved(schedule: CutSchedule) -> bool:
-    """Whether the window begins where the cut ends, so that the top two are in it, and early cuts can be rounded."""
+    """Return whether the proof covers the schedule: the window begins where the cut ends, early cuts can be rounded."""
     if schedule.knots and schedule.knots[0] < schedule.width:
         return False
     return all(commit.low <= confidence.LARGEST_RATIO * commit.width for commit in schedule.early)
 
 
 def terms(problem: CutProblem, schedule: CutSchedule) -> Terms:
-    """The theorem's right side for a schedule that `proved` accepts, term by term."""
+    """Return the terms of the theorem's bound, for a schedule that `proved` accepts."""
     arms, pulls, width = problem.arms, schedule.pulls, schedule.width
     knots = np.asarray([schedule.knots])
     rounding = ("finite precision", Decimal(precision(problem, schedule)), "coins, cuts and totals as floats")

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import accumulate
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -12,8 +16,9 @@ from banditto.core.arrays import FloatArray
 from banditto.core.errors import InvalidArgument
 from banditto.core.exact import snapped
 from banditto.core.horizons import LONGEST_HORIZON
+from banditto.core.known_sides import KnownSides
 from banditto.policies.certified_elimination.ladder_search import WindowShape
-from banditto.policies.certified_elimination.named_gap import commit_probability
+from banditto.policies.certified_elimination.named_gap import commit_probabilities, commit_probability
 from banditto.policies.one_cut import cut_constants
 from banditto.policies.one_cut.choice import PIECES
 from banditto.policies.one_cut.cut_constants import CutProblem, CutSchedule, EarlyCommit
@@ -29,10 +34,12 @@ _STRAY = 2.0 * math.sqrt(math.log(100.0))  # by how much of sigma/sqrt(m) a diff
 _EARLIER = (256, 16)  # how much smaller early batches are
 _FARTHEST = 64  # half deviations above the last cut: no tail reaches so far, and if room is short it stays so
 LEAST_POWER = 0.95
+_HALVINGS, _NEARLY = 40, 1.0 + 1e-7  # of a bracket of widths: so many, or until it is so narrow
+_RUNGS, _AHEAD = 4, 8  # how many widths are tried at once
 
 
 class Found(NamedTuple):
-    """The last batch: its pulls, the narrowest cut that is proved, and its window."""
+    """The last batch: its pulls, the narrowest cut for which the proof holds, its window, and its bound."""
 
     pulls: int
     width: float
@@ -41,25 +48,26 @@ class Found(NamedTuple):
 
     @property
     def schedule(self) -> CutSchedule:
-        """The batch alone, without early commits."""
+        """The schedule of this batch alone, without early commits."""
         return CutSchedule((), self.pulls, self.width, self.knots)
 
 
 def stray(problem: CutProblem, pulls: int) -> float:
-    """By how much a difference of two means misses its expectation in one batch of 100 at the most."""
+    """Return by how much a difference of two means misses its expectation, exceeded in at most 1 batch of 100."""
     return _STRAY * problem.rewards.sigma / math.sqrt(pulls)
 
 
 def kept_out(problem: CutProblem) -> float:
-    """How far behind an arm should be, so that it is played after the last batch with probability 1% at most."""
+    """Return how far behind an arm must be to be played after the last batch with probability at most 1%."""
     gap = problem.gap
     return max(min(_GUARD * problem.rewards.deviation, _GAPS_BEHIND * gap), _FEWEST_GAPS * gap)
 
 
 def resolve(problem: CutProblem, power: float | None) -> tuple[CutSchedule, bool]:
-    """The schedule, and whether the horizon is long enough for the power.
+    """Return the schedule, and whether the horizon is long enough for the power.
 
-    Without a power it is the batch with the least predicted regret at the named gap, right with 0.95 at the least.
+    Without a power, the batch has the least predicted regret at the named gap, and is right with probability at least
+    0.95.
     """
     least = LEAST_POWER if power is None else power
     fitting = problem.horizon // problem.arms
@@ -75,10 +83,16 @@ def _enough(problem: CutProblem, pulls: int, power: float) -> bool:
     return right(problem, pulls, narrowest(problem, pulls).width) >= power
 
 
-def right(problem: CutProblem, pulls: int, width: float) -> float:
-    """P(the best arm is played) after a batch at the least, if all others are worse by the named gap; for normal means.
+def _for_any_horizon(problem: CutProblem) -> CutProblem:
+    """The same problem for what does not depend on the horizon, so that it is found once."""
+    return problem._replace(horizon=LONGEST_HORIZON)
 
-    It leads by more than the cut; or nobody does, and the default is one of K arms, which are all in the window.
+
+def right(problem: CutProblem, pulls: int, width: float) -> float:
+    """Return a lower bound on P(the best arm is played), if all others are worse by the gap; for normal means.
+
+    It is played if it leads by more than the cut, or if nobody does and it is the default, which is each of the K arms
+    equally often, because all of them are in the window.
     """
     root, deviation = math.sqrt(pulls), problem.rewards.deviation
     shape = WindowShape(0.0, width * root)
@@ -89,20 +103,30 @@ def right(problem: CutProblem, pulls: int, width: float) -> float:
     return leads + max(0.0, 1.0 - leads - others) / problem.arms
 
 
-@lru_cache(maxsize=512)
 def fewest_pulls(problem: CutProblem, power: float) -> int:
     """m: the smallest batch that is right at the named gap with this probability; at most what any horizon has."""
+    return _fewest_pulls(_for_any_horizon(problem), power)
+
+
+@lru_cache(maxsize=512)
+def _fewest_pulls(problem: CutProblem, power: float) -> int:
     most = LONGEST_HORIZON // problem.arms
     high = min(most, max(1, math.ceil((problem.rewards.deviation / problem.gap) ** 2)))
-    while high > 1 and _enough(problem, high, power):
+
+    def excess(pulls: float) -> float:
+        return excess_of(right(problem, round(pulls), narrowest(problem, round(pulls)).width), power)
+
+    guess, slope = likely_pulls(problem, power)
+    enough = KnownSides(excess).aimed(guess, slope, max(3e-6, 1.0 / guess), 1.0, most)
+    while high > 1 and enough(high):
         high //= 4
     high = max(1, high)
-    while high < most and not _enough(problem, high, power):
+    while high < most and not enough(high):
         high = min(most, high * 4)
     low = max(1, high // 4)
     while low < high:
         middle = (low + high) // 2
-        if _enough(problem, middle, power):
+        if enough(middle):
             high = middle
         elif high - low > 1 << 12 and (high - low) * 10**5 < high:  # a hundred-thousandth more is near enough
             break
@@ -111,31 +135,125 @@ def fewest_pulls(problem: CutProblem, power: float) -> int:
     return high
 
 
-@lru_cache(maxsize=4096)
+def excess_of(found: float, power: float) -> float:
+    """By how much a probability exceeds a power, as normal quantiles; its sign is that of the difference, never 0."""
+    quantile = NormalDist().inv_cdf
+    apart = abs(quantile(min(max(found, 1e-300), 1.0 - 1e-16)) - quantile(power))
+    return max(apart, 1e-300) * (1.0 if found >= power else -1.0)
+
+
+def likely_pulls(problem: CutProblem, power: float) -> tuple[float, float]:
+    """Estimate the pulls that a power takes, and how its normal quantile grows with their logarithm."""
+    wanted = NormalDist().inv_cdf(power)
+    rate = problem.rewards.deviation / problem.gap
+    cut = math.sqrt(math.pi) / problem.rho * (1.0 if problem.control or problem.arms > 2 else 0.5)
+    root = rate * (cut + math.sqrt(2.0) * wanted)
+    return root * root, 0.5 * root / rate / math.sqrt(2.0)
+
+
 def narrowest(problem: CutProblem, pulls: int) -> Found:
     """The narrowest cut of a batch for which the proof gives what rho leaves the last batch."""
+    return _narrowest(_for_any_horizon(problem), pulls)
+
+
+@lru_cache(maxsize=4096)
+def _narrowest(problem: CutProblem, pulls: int) -> Found:
     room = problem.rho * _ROOM
+    if problem.arms == 2:
+        return _proved(problem, pulls, _narrowest_of_two(problem, pulls, room))
     low = cut_constants.last_batch(problem, pulls, 1.0, _knots(problem, pulls, 1.0)).min() / room / 8.0
-    high = low
-    while _bound(problem, pulls, high) > room:
+
+    return _proved(problem, pulls, _bisected(problem, pulls, room, _first_rungs(problem, pulls, room, float(low))))
+
+
+class _Bracket(NamedTuple):
+    """A width that is too small, or the first one, and one that will do, with their bounds; infinity if not known."""
+
+    low: float
+    high: float
+    at_low: float
+    at_high: float
+
+
+def _first_rungs(problem: CutProblem, pulls: int, room: float, low: float) -> _Bracket:
+    """The first width that will do, in steps of a quarter, and the one before; several are tried at once."""
+    high, at_low = low, math.inf
+    surely_narrow = _surely_narrow(problem, pulls, room)
+    while high < surely_narrow:
         low, high = high, high * 1.25
-    for _ in range(40):
+    while True:
+        widths = list(accumulate([1.25] * (_RUNGS - 1), operator.mul, initial=high))
+        for width, bound in zip(widths, _bounds(problem, pulls, widths), strict=True):
+            if bound <= room:
+                return _Bracket(low, width, at_low, bound)
+            low, at_low = width, bound
+        high = low * 1.25
+
+
+def _bisected(problem: CutProblem, pulls: int, room: float, bracket: _Bracket) -> float:
+    """Where bisection ends. What it will ask next is guessed, and asked at once; where the guess was wrong it goes on.
+
+    A window that is wider may need a wider cut, so that nothing is known of a width that was not asked for.
+    """
+    low, high, at_low, at_high = bracket
+    steps = 0
+    while True:
+        likely = high * (at_high / room)
+        if at_low < math.inf:
+            likely = low * (high / low) ** (math.log(at_low / room) / math.log(at_low / at_high))
+        path: list[float] = []
+        start, end = low, high
+        while len(path) < min(_AHEAD, _HALVINGS - steps):
+            path.append(math.sqrt(start * end))
+            start, end = (start, path[-1]) if path[-1] >= likely else (path[-1], end)
+            if end <= start * _NEARLY:
+                break
+        for middle, bound in zip(path, _bounds(problem, pulls, path), strict=True):
+            steps += 1
+            if bound > room:
+                low, at_low = middle, bound
+            else:
+                high, at_high = middle, bound
+            if high <= low * _NEARLY or steps == _HALVINGS:
+                return high
+            if (bound <= room) != (middle >= likely):
+                break
+
+
+def _narrowest_of_two(problem: CutProblem, pulls: int, room: float) -> float:
+    """The same search for two arms, where the bound is a number over the width."""
+    cost = float(cut_constants.last_batch(problem, pulls, 1.0, np.empty((1, 0)))[0])
+    low = high = cost / room / 8.0
+    while cost / high > room:
+        low, high = high, high * 1.25
+    for _ in range(_HALVINGS):
         middle = math.sqrt(low * high)
-        if _bound(problem, pulls, middle) > room:
+        if cost / middle > room:
             low = middle
         else:
             high = middle
-        if high <= low * (1.0 + 1e-7):
+        if high <= low * _NEARLY:
             break
+    return high
+
+
+def _proved(problem: CutProblem, pulls: int, high: float) -> Found:
+    """The cut of this width, or a little wider, that is proved with all rounding."""
     while True:
         found = _with_width(problem, pulls, snapped(high))
         rounding = cut_constants.precision(problem, found.schedule)
         if rounding > 0.5 * problem.rho:
-            allowed = "larger: rounding alone would cost half of it, for so many arms and pulls"
+            allowed = "a larger one: rounding alone would cost half of it, with so many arms and pulls"
             raise InvalidArgument("rho", problem.rho, allowed)
         if found.bound + 2.0 * rounding <= problem.rho * (1.0 - _TAILS):  # twice: early cuts are rounded, too
             return found
         high *= 1.0 + 2.0**-12
+
+
+def _surely_narrow(problem: CutProblem, pulls: int, room: float) -> float:
+    """A width that is too small: the cut alone would cost more than there is room for, whatever the window is."""
+    alone = 1.0 if problem.control else 1.0 - 1.0 / problem.arms
+    return cut_constants.turn(problem.rewards, pulls) * alone / room * (1.0 - 1e-6)
 
 
 def _with_width(problem: CutProblem, pulls: int, width: float) -> Found:
@@ -145,34 +263,40 @@ def _with_width(problem: CutProblem, pulls: int, width: float) -> Found:
     return Found(pulls, width, tuple(float(knot) for knot in knots[best]), float(bounds[best]))
 
 
-def _bound(problem: CutProblem, pulls: int, width: float) -> float:
-    return float(cut_constants.last_batch(problem, pulls, width, _knots(problem, pulls, width)).min())
+def _bounds(problem: CutProblem, pulls: int, widths: Sequence[float]) -> list[float]:
+    """The bound of each width, with its best window; for three arms and more."""
+    each = np.asarray(widths)
+    knots = _knots(problem, pulls, each[:, np.newaxis, np.newaxis])  # (width, candidate, edge)
+    rows = np.repeat(each, knots.shape[1])
+    found = cut_constants.last_batch(problem, pulls, rows, knots.reshape(-1, PIECES + 1))
+    bounds: list[float] = found.reshape(knots.shape[:2]).min(axis=1).tolist()
+    return bounds
 
 
-def _knots(problem: CutProblem, pulls: int, width: float) -> FloatArray:
+def _knots(problem: CutProblem, pulls: int, width: float | FloatArray) -> FloatArray:
     """Candidates for the window's cut, (candidate, edge): from the largest cut to where arms must be kept out.
 
-    Densities rise exponentially: an arm near the window's beginning is mostly inside and makes the default longer to
-    agree on, so that it may cost less to cross there.
+    Densities rise exponentially: near the beginning of the window an arm is mostly inside, which adds one to the arms
+    that must agree on a default, so that crossing there may cost less.
     """
     if problem.arms == 2:
         return np.empty((1, 0))
-    far = max(kept_out(problem) - stray(problem, pulls), 2.0 * width)
+    far = np.maximum(kept_out(problem) - stray(problem, pulls), 2.0 * width)
     edges = _all_snapped(width + (far - width) * _curved(_SLOPES[:1] if problem.control else _SLOPES))
-    edges[:, 0] = width  # which has no more digits
+    edges[..., :1] = width  # which has no more digits
     return edges
 
 
 @lru_cache(maxsize=2)
 def _curved(exponents: tuple[float, ...]) -> FloatArray:
-    """Where the edges lie on the way from the largest cut to the farthest, for densities of these slopes."""
+    """Return where the knots lie between the largest cut (0) and the farthest (1), for densities of these slopes."""
     slopes, steps = np.asarray(exponents)[:, np.newaxis], np.arange(PIECES + 1) / PIECES
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(slopes > 0.0, np.log1p(steps * np.expm1(slopes)) / slopes, steps)
 
 
 def _least_regret(problem: CutProblem, fewest: int) -> int:
-    """The batch with the least predicted regret where all other arms are worse by the named gap."""
+    """Return the pulls of the batch with the least predicted regret, if all other arms are worse by the named gap."""
 
     def regret(pulls: int) -> float:
         wrong = 1.0 - right(problem, pulls, narrowest(problem, pulls).width)
@@ -186,21 +310,23 @@ def _least_regret(problem: CutProblem, fewest: int) -> int:
 
 
 def _commits(problem: CutProblem, last: Found) -> tuple[EarlyCommit, ...]:
-    """Commits in much smaller batches, where they save more pulls at large gaps than they cost at small ones."""
+    """Return early commits, in much smaller batches, that save more pulls at large gaps than they cost at small."""
     found: tuple[EarlyCommit, ...] = ()
+    anyhow = _for_any_horizon(problem)
     for part in sorted(_EARLIER):
         pulls = last.pulls // part
         spent = last.pulls + pulls + sum(commit.pulls for commit in found)
         if pulls < 16 or problem.arms * spent > problem.horizon:
             continue
-        commit = _commit(problem, pulls, found, last)
-        if commit is not None and _until(problem, (commit, *found), last) < _until(problem, found, last):
+        commit = _commit(anyhow, pulls, found, last)
+        if commit is not None and _until(anyhow, (commit, *found), last) < _until(anyhow, found, last):
             found = (commit, *found)
     return found
 
 
+@lru_cache(maxsize=512)
 def _commit(problem: CutProblem, pulls: int, later: tuple[EarlyCommit, ...], last: Found) -> EarlyCommit | None:
-    """An early commit whose window begins as low as the proof allows; None where no gap is so large."""
+    """Return an early commit whose window begins as low as the proof allows; None if no gap would be wide enough."""
     room = problem.rho * (1.0 - 1e-6) - 2.0 * cut_constants.precision(problem, last.schedule)
     noise = confidence.spider_noise(problem.arms, problem.rewards, pulls)
     width = snapped(noise / (problem.rho * (1.0 - 0.01)))
@@ -211,29 +337,38 @@ def _commit(problem: CutProblem, pulls: int, later: tuple[EarlyCommit, ...], las
         if low + width >= widest or low > confidence.LARGEST_RATIO * width:
             return None
         commit = EarlyCommit(pulls, snapped(low), width)
-        if cut_constants.with_commits(problem, (commit, *later), last.pulls, last.width, last.bound) <= room:
+        batches = (commit, *later), last.pulls, last.width, last.bound
+        surely = cut_constants.surely_exceeds(problem, *batches, room)
+        if not surely and cut_constants.with_commits(problem, *batches) <= room:
             return commit
         low += 0.5 * step
     return None
 
 
+@lru_cache(maxsize=512)
 def _until(problem: CutProblem, early: tuple[EarlyCommit, ...], last: Found) -> float:
-    """Pulls of an arm until the decision, averaged over leads from the gap to the widest, evenly in logarithms."""
+    """Return the average pulls of an arm until the decision, over leads from the gap to the widest on a log scale."""
     bounded = problem.rewards.kind == "bounded"
     widest = problem.rewards.widest_gap if bounded else max(64.0 * problem.gap, 4.0 * problem.rewards.sigma)
-    total, leads = 0.0, np.geomspace(problem.gap, max(widest, problem.gap), 24)
-    for lead in leads:
+    leads = np.geomspace(problem.gap, max(widest, problem.gap), 24)
+    stops = []
+    for pulls, low, width in early:
+        root, ones = math.sqrt(pulls), np.ones(len(leads))
+        ends = commit_probabilities(
+            leads * root, problem.arms, low * root * ones, width * root * ones, problem.rewards.deviation
+        )
+        stops.append((pulls, ends.tolist()))
+    total = 0.0
+    for number in range(len(leads)):
         going = 1.0
-        for pulls, low, width in early:
-            root = math.sqrt(pulls)
+        for pulls, ends in stops:
             total += going * pulls
-            shape = WindowShape(low * root, width * root)
-            going *= 1.0 - commit_probability(float(lead) * root, problem.arms, shape, problem.rewards.deviation)
+            going *= 1.0 - ends[number]
         total += going * last.pulls
     return total / len(leads)
 
 
 def _all_snapped(values: FloatArray) -> FloatArray:
-    """`snapped` of each entry."""
+    """Return the array with each entry rounded up to 32 binary digits, as `snapped` does."""
     parts, exponents = np.frexp(values)
     return np.asarray(np.ldexp(np.ceil(np.ldexp(parts, 32)), exponents - 32))

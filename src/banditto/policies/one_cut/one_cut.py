@@ -90,6 +90,7 @@ class OneCut(Replicable):
             self._warn_of_short_horizon(self.minimum_horizon, missing)
 
     def _check(self) -> None:
+        """Check the settings, and refuse those that the policy cannot have."""
         if self.rho < _SMALLEST_RHO:
             raise InvalidArgument("rho", self.rho, f"at least {_SMALLEST_RHO:g}")
         if self._paper:
@@ -141,7 +142,7 @@ class OneCut(Replicable):
         return elimination.after(state, totals, stays, self._pulls_in(batch), self._pulls_in(batch + 1))
 
     def by_lead(self, state: Race, totals: FloatArray, coins: Coins) -> BoolArray:
-        """Return where this batch chooses its leader because it leads by more than the cut, and no default; (R, 1)."""
+        """Return in which replicates this batch chooses its leader by a lead beyond the cut, not a default; (R, 1)."""
         if state.batch <= len(self.schedule.early):
             return elimination.dropped(state, self.decide(state, totals, coins))
         return state.testing & self._choice.leads(totals, self.schedule.pulls, coins, state.batch)
@@ -191,7 +192,7 @@ class OneCut(Replicable):
             "gap": self.gap,
             "power": f"{self.reached_power:.4g} where the best arm leads by the gap",
             "pulls per arm": self.pulls_per_arm,
-            "rule": "play the leader if it leads by more than a cut from cut low to cut high, else the default",
+            "rule": "play the leader if it leads by more than a cut, else the default",
             "default": default,
             **({"price of the control": price} if price else {}),
             **(
@@ -218,6 +219,7 @@ class OneCut(Replicable):
         return self.schedule.knots[-1] + cut_search.stray(self._problem, self.schedule.pulls)
 
     def _price_of_control(self) -> str:
+        """Return words for what the control costs: pulls per arm with it and without it; empty without a control."""
         if self.control is None:
             return ""
         power = self.power or cut_search.LEAST_POWER

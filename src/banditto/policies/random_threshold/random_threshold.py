@@ -89,7 +89,7 @@ class RandomThreshold(Replicable):
         return elimination.after(state, totals, within(totals, cut), batch.pulls, following.pulls)
 
     def by_lead(self, state: Race, totals: FloatArray, coins: Coins) -> BoolArray:
-        """Return where this batch drops an arm; shape (R, 1)."""
+        """Return in which replicates this batch drops an arm; shape (R, 1)."""
         return elimination.dropped(state, self.decide(state, totals, coins))
 
     # -- its constants and what they promise ---------------------------------------------------------------
@@ -98,7 +98,7 @@ class RandomThreshold(Replicable):
         return ThresholdProblem(self.arms, horizon, self._rewards)
 
     def _resolved_at(self, horizon: int) -> Schedule:
-        """Lines 2 and 3: the blow-up, and the batches that it leaves room for."""
+        """Return the schedule for a horizon: lines 2 and 3, the blow-up and the batches that it leaves room for."""
         problem = self._problem_at(horizon)
         return problem.schedule(problem.paper_blowup(self.rho) if self._paper else problem.certified_blowup(self.rho))
 
@@ -106,7 +106,7 @@ class RandomThreshold(Replicable):
         """Return the bound on P(two executions differ), term by term; see docs/random-threshold.md."""
         problem, blowup = self._problem_at(self.horizon), self.schedule.blowup
         if self.schedule != problem.schedule(problem.paper_blowup(self.rho) if self._paper else blowup):
-            reason = "batches and cuts are not those that the proof is about, so nothing is proved"
+            reason = "the proof does not cover these batches and cuts, so nothing is proved"
             return Guarantee.of([("unproved constants", Decimal(1), reason)], self.rho)
         if self._paper:
             note = "The paper's constants do not support its claim; its union bound needs beta = 9216 K^2/rho^2."
@@ -121,7 +121,7 @@ class RandomThreshold(Replicable):
         return self._useful_horizon_from(self.arms)
 
     def _useful_horizon_from(self, start: int) -> int | None:
-        """The next horizon at which some arm could be dropped."""
+        """Return the next horizon, from `start` on, at which some arm could be dropped; None if there is none."""
         # Do not search where it cannot be: K beta c <= T is needed, with c > L/2 (U/2 < 1) in [0, 1], else c >= 2.
         bounded = self._rewards.kind == "bounded"
         with precise():
@@ -142,7 +142,7 @@ class RandomThreshold(Replicable):
         """Return the batches with their pulls and thresholds (as differences of means)."""
         facts = self._facts() | {
             "blow-up": self.schedule.blowup,
-            "rule": "drop an arm whose mean is below the leader's by more than a threshold from low to high",
+            "rule": "drop an arm whose mean is below the leader's by more than a threshold",
             "end": "what remains goes to the first of the arms that are left",
         }
         rows = tuple(

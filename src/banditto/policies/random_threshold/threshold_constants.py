@@ -15,7 +15,7 @@ Terms = list[tuple[str, Decimal, str]]
 
 
 class ThresholdProblem(NamedTuple):
-    """Arms, horizon and rewards; K, T and sigma of docs/random-threshold.md."""
+    """A problem that constants are chosen for: K, T and sigma of docs/random-threshold.md."""
 
     arms: int
     horizon: int
@@ -23,18 +23,18 @@ class ThresholdProblem(NamedTuple):
 
     @property
     def ladder(self) -> confidence.BatchWidths:
-        """L, c_i and U_i."""
+        """L, and for each batch the samples c_i before the blow-up and the width U_i."""
         return confidence.ladder(self.arms, self.horizon, self.rewards.sigma)
 
     def tests_within(self, blowup: int) -> list[tuple[int, Decimal]]:
-        """(c_i, U_i) as far as two arms could be tested, or nothing if all K cannot be tested once."""
+        """Return (c_i, U_i) of all batches in which two arms could be tested; none if all K do not fit once."""
         _, samples, widths = self.ladder
         if not samples or self.arms * blowup * samples[0] > self.horizon:
             return []
         return [(c, u) for c, u in zip(samples, widths, strict=True) if 2 * blowup * c <= self.horizon]
 
     def schedule(self, blowup: int) -> Schedule:
-        """The batches of a blow-up, with their cuts on totals."""
+        """Return the batches of a blow-up, with their cuts on totals."""
         batches, before = [], 0
         with precise():
             for c, width in self.tests_within(blowup):
@@ -45,23 +45,23 @@ class ThresholdProblem(NamedTuple):
         return Schedule(blowup, tuple(batches))
 
     def undecided(self, blowup: int) -> int:
-        """M, the most batches that can be undecided about one arm."""
+        """Return M, the most batches that can be undecided about one arm."""
         widths = [width for _, width in self.tests_within(blowup)]
         return confidence.undecided_batches(widths, blowup, self.rewards.reach)
 
     @property
     def rounding(self) -> Decimal:
-        """What finite precision adds to one comparison, at the narrowest of all widths."""
+        """What finite precision adds to the bound for one comparison, at the narrowest of all widths."""
         widths = self.ladder.widths
         return confidence.comparison_rounding(self.rewards.reach, widths[-1]) if widths else Decimal(0)
 
     def paper_blowup(self, rho: float) -> int:
-        """The printed beta, rho taken as the decimal that it was written as."""
+        """Return the blow-up beta that the paper prints; rho is taken as the decimal that the user wrote."""
         with precise():
             return max(int(self.arms**2 / written(rho) ** 2), 2304)
 
     def certified_blowup(self, rho: float) -> int:
-        """The smallest beta whose proof gives at most rho."""
+        """Return the smallest blow-up beta for which the proof gives at most rho."""
         with precise():
             noise = confidence.gap_noise(self.arms, self.rewards)
             room = written(rho) - Decimal(2) / self.horizon
@@ -72,7 +72,7 @@ class ThresholdProblem(NamedTuple):
         return found or self.horizon
 
     def certified_terms(self, blowup: int) -> Terms:
-        """The theorem's right side."""
+        """Return the terms of the theorem's bound."""
         most = self.undecided(blowup)
         noise = confidence.gap_noise(self.arms, self.rewards)
         flip = confidence.flip_probability(noise, blowup, self.ladder.log)
@@ -86,7 +86,7 @@ class ThresholdProblem(NamedTuple):
             ]
 
     def paper_terms(self, blowup: int) -> Terms:
-        """What the paper's own union bound gives: 6 undecided batches per arm, each wrong with 16/sqrt(beta)."""
+        """Return the terms of the paper's union bound: 6 undecided batches per arm, each wrong with 16/sqrt(beta)."""
         with precise():
             flips = Decimal(96 * self.arms) / Decimal(blowup).sqrt()
             return [
@@ -95,7 +95,7 @@ class ThresholdProblem(NamedTuple):
             ]
 
     def can_drop(self, schedule: Schedule) -> bool:
-        """Whether some arm could be dropped: best rewards against worst, luckiest coin."""
+        """Return whether any rewards and any coin could get an arm dropped."""
         bounded = self.rewards.kind == "bounded"
         return any(
             self.arms * batch.samples < self.horizon and (not bounded or batch.low < batch.samples)

@@ -20,19 +20,19 @@ from banditto.core.rewards import Rewards
 
 @lru_cache(maxsize=1024)
 def log_factor(arms: int, horizon: int, batches: int) -> Decimal:
-    """L = log(2 K T B): all K (B - 1) means of one execution are good with probability 1 - 1/T (Lemma 1)."""
+    """Return L = log(2 K T B): with it, all K (B - 1) means of one execution are good with P >= 1 - 1/T (Lemma 1)."""
     with precise():
         return Decimal(2 * arms * horizon * batches).ln()
 
 
 def width(sigma: float, log: Decimal, samples: int) -> Decimal:
-    """U = 2 sigma sqrt(2 L / n): twice the radius that n samples have at level 2 exp(-L) (Lemma 1)."""
+    """Return U = 2 sigma sqrt(2 L / n), twice the radius that n samples have at level 2 exp(-L) (Lemma 1)."""
     with precise():
         return 2 * Decimal(sigma) * (2 * log / samples).sqrt()
 
 
 class BatchWidths(NamedTuple):
-    """L, and for each batch i the samples c_i before the blow-up and the width U_i."""
+    """The log factor L, and for each batch i the samples c_i before the blow-up and the width U_i."""
 
     log: Decimal
     samples: tuple[int, ...]
@@ -41,14 +41,14 @@ class BatchWidths(NamedTuple):
 
 @lru_cache(maxsize=512)
 def ladder(arms: int, horizon: int, sigma: float) -> BatchWidths:
-    """The batches of Algorithm 2 whatever its blow-up: c_i = floor(q) + ... + floor(q^i), i = 1 to B - 1."""
+    """Return the batches of Algorithm 2 before the blow-up: c_i = floor(q) + ... + floor(q^i), i = 1 to B - 1."""
     log = log_factor(arms, horizon, batch_count(horizon))
     samples = tuple(accumulate(batch_growth(horizon)))
     return BatchWidths(log, samples, tuple(width(sigma, log, c) for c in samples))
 
 
 def gap_noise(arms: int, rewards: Rewards) -> Decimal:
-    """kappa with E|G_j - G'_j| <= kappa sqrt(2) sigma / sqrt(n) for the gap to the leader (Lemma 3)."""
+    """Return kappa with E|G_j - G'_j| <= kappa sqrt(2) sigma / sqrt(n), for the gap to the leader (Lemma 3)."""
     with precise():
         if arms > 2:
             return 1 + (2 * Decimal(2 * arms).ln()).sqrt()
@@ -60,7 +60,7 @@ def gap_noise(arms: int, rewards: Rewards) -> Decimal:
 
 
 def mean_noise(rewards: Rewards) -> Decimal:
-    """kappa with E|v - v'| <= kappa / sqrt(n) for two independent means of n rewards (docs/replicable-mean.md)."""
+    """Return kappa with E|v - v'| <= kappa / sqrt(n), for independent means of n rewards (docs/replicable-mean.md)."""
     with precise():
         if rewards.rate_at_most is not None:
             return min(Decimal(rewards.deviation) * Decimal(2).sqrt(), 1 / PI.sqrt())
@@ -69,7 +69,7 @@ def mean_noise(rewards: Rewards) -> Decimal:
 
 
 def undecided_batches(widths: Sequence[Decimal], blowup: int, reach: float) -> int:
-    """M: the most batches in whose window [U/2, U + 2 U/sqrt(beta)] one and the same gap can lie (Lemma 2).
+    """Return M, the most batches in whose window [U/2, U + 2 U/sqrt(beta)] one gap can lie (Lemma 2).
 
     Windows are widened by a relative 1e-12 for rounded cuts, and by 2^-50 of the means' reach for rounded totals.
     """
@@ -85,13 +85,13 @@ LARGEST_RATIO = 11.0  # of a window's low to its width, up to which `comparison_
 
 
 def comparison_rounding(reach: float, width: Decimal) -> Decimal:
-    """2^-47 + 2^-48 R/U: what finite coins, rounded cuts and rounded totals add to one comparison (Lemma 4)."""
+    """Return 2^-47 + 2^-48 R/U, what finite coins, rounded cuts and totals add to one comparison (Lemma 4)."""
     with precise():
         return Decimal(2) ** -47 + Decimal(2) ** -48 * Decimal(reach) / width
 
 
 def flip_probability(noise: Decimal, blowup: int, log: Decimal) -> Decimal:
-    """kappa / sqrt(beta L): how likely one undecided comparison differs between executions (Lemma 4)."""
+    """Return kappa / sqrt(beta L), how likely one undecided comparison differs between executions (Lemma 4)."""
     with precise():
         return noise / (blowup * log).sqrt()
 
@@ -99,14 +99,14 @@ def flip_probability(noise: Decimal, blowup: int, log: Decimal) -> Decimal:
 def threshold_blowup(
     noise: Decimal, log: Decimal, comparisons: int, rounding: Decimal, room: Decimal, undecided: Callable[[int], int]
 ) -> int | None:
-    """beta: the smallest blow-up with comparisons * M(beta) * (flip probability + rounding) <= room.
+    """Return beta, the smallest blow-up with comparisons * M(beta) * (flip probability + rounding) <= room.
 
     M(beta) falls as beta grows, so the left side falls too. M counts as at least 1: a blow-up at which no batch can
     be undecided is one at which no arm can be dropped. None when no blow-up leaves room.
     """
 
     def needed(most: int) -> int | None:
-        """The smallest blow-up that would do if M were `most`."""
+        """Return the smallest blow-up that would do if M were `most`; None if none does."""
         left = room - comparisons * most * rounding
         return ceiling((noise * comparisons * most / left) ** 2 / log) if left > 0 else None
 
@@ -125,7 +125,7 @@ def threshold_blowup(
 
 
 def batch_noise(arms: int, rewards: Rewards, samples: int) -> float:
-    """E >= E|G - G'| for the gap between an arm and the best of the others, of fresh means of m samples.
+    """Return E >= E|G - G'|, for the gap G between an arm and the best of the others, in fresh means of m samples.
 
     docs/certified-elimination.md, Lemma 2: signs for two arms, isoperimetry for Gaussian rewards; for rewards in [0, 1]
     an Efron-Stein bound on the others' maximum, and the arm itself within 1/(2m) of a normal variable.
@@ -142,7 +142,7 @@ def batch_noise(arms: int, rewards: Rewards, samples: int) -> float:
 
 
 def _rated_noise(arms: int, rewards: Rewards, samples: int) -> float:
-    """`batch_noise` for means of at most a stated rate, whose variance is at most p (1 - p).
+    """Return `batch_noise` for means of at most a stated rate, whose variance is at most p (1 - p).
 
     Two arms: `line_noise`. More: Efron and Stein's bound with that variance, and the arm itself within 1/m of a normal
     variable, by Goldstein's theorem, because no term of its sum exceeds 1.
@@ -158,10 +158,10 @@ def _rated_noise(arms: int, rewards: Rewards, samples: int) -> float:
 
 
 def line_noise(rewards: Rewards, samples: int) -> float:
-    """E >= E|D - D'| for the difference D of two arms' means (docs/one-cut.md, Lemma 1).
+    """Return E >= E|D - D'|, for the difference D of two arms' means (docs/one-cut.md, Lemma 1).
 
-    Exact for Gaussian rewards. Rewards in [0, 1] with rates of at most p: signs that are there with probability
-    2p (1 - p), whose variance is raised by 1/(4m).
+    It is exact for Gaussian rewards. For rewards in [0, 1] with rates of at most p it counts random signs, each present
+    with probability 2p (1 - p), and raises their variance by 1/(4m).
     """
     if rewards.rate_at_most is None:
         return 2.0 * rewards.sigma * math.sqrt(2.0 / (math.pi * samples))
@@ -171,7 +171,7 @@ def line_noise(rewards: Rewards, samples: int) -> float:
 
 
 def normal_distance(rewards: Rewards, samples: int) -> float:
-    """W >= E|X - Q|, X a mean of m rewards and Q the normal variable of its moments, coupled by quantiles.
+    """Return W >= E|X - Q|, for a mean X of m rewards and the normal variable Q of its moments, coupled by quantiles.
 
     0 for Gaussian rewards; 1/m for rewards in [0, 1] (Goldstein 2010: E|x - mu|^3 / (m Var x), and |x - mu| <= 1).
     """
@@ -179,7 +179,7 @@ def normal_distance(rewards: Rewards, samples: int) -> float:
 
 
 def spider_noise(arms: int, rewards: Rewards, samples: int) -> float:
-    """E >= E d(Y, Y') for two executions' points on the spider of K legs (docs/one-cut.md, Lemma 2)."""
+    """Return E >= E d(Y, Y'), for two executions' points on the spider of K legs (docs/one-cut.md, Lemma 2)."""
     if arms == 2:
         return line_noise(rewards, samples)
     normal = 2.0 * rewards.deviation * math.sqrt(2.0 / (math.pi * samples))
@@ -187,7 +187,7 @@ def spider_noise(arms: int, rewards: Rewards, samples: int) -> float:
 
 
 def linear_noise(arms: int, rewards: Rewards, samples: int) -> float:
-    """E >= E|G - G'| for gaps of linear values, every difference of which has variance proxy 2 sigma^2 / m.
+    """Return E >= E|G - G'|, for gaps of linear values whose differences have variance proxy 2 sigma^2 / m.
 
     docs/certified-linear.md, Lemma 2: isoperimetry for Gaussian rewards; for rewards in [0, 1] Efron and Stein's bound,
     with a maximum over all arms of the sums of squared influences, of which none exceeds 4 / m^2; else a union.
@@ -206,32 +206,39 @@ def linear_noise(arms: int, rewards: Rewards, samples: int) -> float:
 
 
 def largest_sum(log: float) -> float:
-    """c with E max_b S_b <= c mu, for sums S_b of mean at most mu, terms in [0, t]; `log` is t log(K) / mu.
+    """Return c with E max_b S_b <= c mu, for K sums S_b of mean at most mu and terms in [0, t].
 
-    By exp(h S_b / t): E max <= mu (log + e^h - 1) / h for every h > 0. One h will do; this is nearly the best.
+    `log` is t log(K) / mu. Through exp(h S_b / t), E max <= mu (log + e^h - 1) / h for every h > 0; the h that is used
+    is nearly the best.
     """
     h = min(math.sqrt(2.0 * log), math.log1p(log) + 0.5)
     return (log + math.expm1(h)) / h if h > 0.0 else 1.0
 
 
 def wrong_lead(arms: int, batches: int, horizon: int, sigma: float, samples: int) -> float:
-    """R = 2 sigma sqrt(log((K-1) N T) / m): a worse arm leads by more with probability 1/(N T) at most (Lemma 1)."""
+    """Return R = 2 sigma sqrt(log((K-1) N T) / m), by which a worse arm hardly ever leads.
+
+    It leads by more with probability 1/(N T) at most (Lemma 1).
+    """
     return 2.0 * sigma * math.sqrt(math.log((arms - 1) * batches * horizon) / samples)
 
 
 def overshoot(distance: float, sigma: float, samples: int) -> float:
-    """t(s) = 2 sigma sqrt(pi/m) erfc(s sqrt(m)/(2 sigma)): what noise carries over an edge s away (Lemma 3)."""
+    """Return t(s), a bound on twice the mean excess of a noisy gap over an edge that is s away (Lemma 3).
+
+    t(s) = 2 sigma sqrt(pi/m) erfc(s sqrt(m)/(2 sigma)).
+    """
     root = math.sqrt(samples)
     return 2.0 * sigma * math.sqrt(math.pi) / root * math.erfc(distance * root / (2.0 * sigma))
 
 
 def choice_scale(survivors: int, rewards: Rewards | None = None) -> float:
-    """k with E[range(X - X')] <= 4 sigma k / sqrt(m) for independent means of so many arms (Lemma 6)."""
+    """Return k with E[range(X - X')] <= 4 sigma k / sqrt(m), for independent means of so many arms (Lemma 6)."""
     return min(math.sqrt(math.log(survivors)), survivors * pair_scale(rewards))
 
 
 def pair_scale(rewards: Rewards | None) -> float:
-    """k/s by the sum over pairs: sqrt(2/pi)/4; with rates at most p, by the variance, sqrt(p (1-p))/(4 sigma)."""
+    """Return k for one pair of arms: sqrt(2/pi)/4, or with rates at most p, if less, sqrt(p (1-p))/(4 sigma)."""
     if rewards is None or rewards.rate_at_most is None:
         return math.sqrt(2.0 / math.pi) / 4.0
     return min(rewards.deviation, 0.5 * math.sqrt(2.0 / math.pi)) / rewards.sigma / 4.0

@@ -16,7 +16,7 @@ from banditto.core.exact import integer
 
 
 class Race(NamedTuple):
-    """Arrays over replicates; `batch` counts from 1."""
+    """The state of many executions that drop arms, one row for each replicate; `batch` counts from 1."""
 
     batch: int
     active: BoolArray  # (R, K)
@@ -30,7 +30,7 @@ class Race(NamedTuple):
 
 
 def start(arms: int, horizon: int, replicates: int, pulls: int) -> Race:
-    """All arms active, nothing spent; `pulls` of each arm are to come first."""
+    """Return the race before the first batch: all arms active, nothing spent; `pulls` of each arm come first."""
     replicates = integer(replicates, "replicates", 1, 10**9)
     active = np.ones((arms, replicates), dtype=np.bool_).T
     totals = np.zeros((arms, replicates), dtype=np.float64).T
@@ -42,7 +42,9 @@ def start(arms: int, horizon: int, replicates: int, pulls: int) -> Race:
 
 
 def plan(race: Race, pulls: int, favourites: BoolArray | None = None) -> IntArray | None:
-    """`pulls` of every active arm, or where no test fits all that remains for the first of the favourites.
+    """Return `pulls` of every active arm, or all that remains for the first favourite where no test fits.
+
+    None comes back when every replicate is done.
 
     Favourites (R, K) are the active arms unless they are named.
     """
@@ -65,9 +67,9 @@ def plan(race: Race, pulls: int, favourites: BoolArray | None = None) -> IntArra
 
 
 def after(race: Race, totals: FloatArray, stays: BoolArray, pulls: int, following: int) -> Race:
-    """The race after a batch of `pulls` with these cumulative totals; the next one would take `following` pulls.
+    """Return the race after a batch of `pulls` with these cumulative totals; the next batch would take `following`.
 
-    `stays` is False for every arm that was dropped before, as a comparison with a total of -inf makes it.
+    `stays` must be False for arms that were dropped before; comparisons with their total of -inf make it so.
     """
     xp = namespace(totals)
     remaining = race.remaining - pulls * race.several
@@ -89,12 +91,12 @@ def after(race: Race, totals: FloatArray, stays: BoolArray, pulls: int, followin
 
 
 def dropped(race: Race, moved: Race) -> BoolArray:
-    """Which rows lost an arm in the test that led from one race to the other; shape (R, 1)."""
+    """Return which rows lost an arm in the test that led from one race to the other; shape (R, 1)."""
     lost: BoolArray = race.testing & (moved.several < race.several)
     return lost
 
 
 def _testing(several: IntArray, remaining: IntArray, pulls: int) -> BoolArray:
-    """Which rows test next: those with several arms left, if the budget allows `pulls` of each."""
+    """Return which rows test next: those with several arms left, if the budget allows `pulls` of each."""
     testing: BoolArray = (pulls * several <= remaining) & (several > 1)
     return testing if pulls else namespace(several).zeros_like(testing)

@@ -24,7 +24,7 @@ CALIBRATED = "calibrated, not certified"  # constants that no attack broke; stan
 
 @contextmanager
 def without_warnings() -> Iterator[None]:
-    """Make policies whose horizon may be too short: whoever tries many wants to know neither that nor what would do."""
+    """Make policies without warnings of short horizons inside the `with` block: for searches that try many."""
     token = _SILENT.set(True)
     try:
         yield
@@ -34,7 +34,7 @@ def without_warnings() -> Iterator[None]:
 
 @dataclass(frozen=True, kw_only=True)
 class Replicable(WithProtocol):
-    """Arms, horizon, rho, the set of constants, and what is known of the rewards.
+    """The base of the replicable policies: arms, horizon, rho, the set of constants, and what is known of the rewards.
 
     `sigma` is 1/2 for rewards in [0, 1]; with another sigma the rewards are taken as sigma-subgaussian unless
     `rewards="gaussian"`. `rate_at_most` promises rewards in [0, 1] with means of at most that, and sets sigma.
@@ -58,11 +58,11 @@ class Replicable(WithProtocol):
         self._set(arms=arms, horizon=horizon, rho=rho, rewards=kind, sigma=sigma, rate_at_most=rate)
 
     def _checked_arms(self) -> int:
-        """The number of arms; policies that get it from elsewhere say how."""
+        """Return the number of arms, or refuse it; linear policies take it from their actions instead."""
         return checked_arms(self.arms)
 
     def _set(self, **values: object) -> None:
-        """Fill in the object's own fields while it is made."""
+        """Set fields of the frozen object while it is being made."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -76,7 +76,7 @@ class Replicable(WithProtocol):
 
     @property
     def _caution(self) -> str:
-        """What a guarantee adds to constants that were not chosen by a proof."""
+        """The sentence that a guarantee adds if its constants were not chosen by a proof; empty if they were."""
         calibrated = f"Constants are {CALIBRATED}: no attack broke them, and the terms above are what is proved."
         return calibrated if self.constants == CALIBRATED else ""
 
@@ -109,6 +109,7 @@ class Replicable(WithProtocol):
                 raise InvalidArgument("means", mean, f"at most {mine.reach:g} from 0 for a policy built for {mine}")
 
     def _check_rates(self, rewards: Rewards, means: Sequence[float]) -> None:
+        """Refuse rewards outside [0, 1], and means above the promised rate."""
         if rewards.kind != "bounded":
             raise InvalidArgument("environment", rewards, f"{self._rewards}, which the policy was built for")
         for mean in means:
@@ -127,7 +128,7 @@ class Replicable(WithProtocol):
 
     @classmethod
     def _arguments(cls, protocol: Protocol, *more: str) -> dict[str, Any]:
-        """A protocol's arguments for the constructor; `more` names settings beyond the common ones."""
+        """Return the constructor's arguments that a protocol holds; `more` names settings beyond the common ones."""
         settings: Any = protocol.settings
         for key in ("constants", "rewards", "sigma", *more):
             if key not in settings:
@@ -143,7 +144,7 @@ class Replicable(WithProtocol):
         } | {key: settings[key] for key in more}
 
     def _facts(self) -> dict[str, object]:
-        """The first lines of a description."""
+        """Return the first facts of a description: policy, arms, horizon, rho and rewards."""
         return {
             "policy": f"{self.name}, {self.constants} constants",
             "arms": self.arms,
@@ -153,7 +154,7 @@ class Replicable(WithProtocol):
         }
 
     def _warn_of_short_horizon(self, longer: Callable[[], int | None], missing: str = "") -> None:
-        """Say that nothing will be learnt, or what is `missing`, and from which horizon on that would be otherwise."""
+        """Warn that nothing will be learnt, or what is `missing`, and say which horizon would be long enough."""
         if _SILENT.get():
             return
         what = f"drop any of {self.arms} arms" if self.arms else "learn anything"

@@ -49,7 +49,7 @@ def replicable_mean(
     rewards: RewardKind | None = None,
     constants: Constants = "certified",
 ) -> RoundedMean:
-    """Round the mean `total / samples`, so that another lab with the same coins most likely finds the same value.
+    """Round the mean `total / samples` so that a lab with the same coins most likely finds the same; return it.
 
     Proposition 2 of *Replicable Bandits*; the certified constants are proved in docs/replicable-mean.md.
 
@@ -118,7 +118,7 @@ def samples_needed(
 
 
 class _Grid(NamedTuple):
-    """Cell width and radius, up to 1/sqrt(n)."""
+    """The grid's constants for one sample: cell width and radius shrink with 1/sqrt(n) for n samples."""
 
     rho: float
     delta: float
@@ -129,6 +129,7 @@ class _Grid(NamedTuple):
 
     @classmethod
     def of(cls, rho: float, delta: float, rewards: Rewards, constants: str) -> _Grid:
+        """Check the arguments, and return the grid for this rho, delta and kind of rewards."""
         share, failure = open_unit(rho, "rho"), open_unit(delta, "delta")
         if constants not in ("certified", "paper"):
             raise InvalidArgument("constants", constants, "'certified' or 'paper'")
@@ -146,11 +147,11 @@ class _Grid(NamedTuple):
 
     @property
     def radius_at_one(self) -> Decimal:
-        """Deviation and half a cell, for one sample."""
+        """The radius for one sample: the deviation of its mean and half a cell."""
         return self.deviation + self.cell / 2
 
     def at(self, samples: int) -> tuple[float, float, list[tuple[str, Decimal, str]]]:
-        """The cell width, the radius and the guarantee's terms for `samples` samples."""
+        """Return the cell width, the radius and the guarantee's terms for `samples` samples."""
         with precise():
             root = Decimal(samples).sqrt()
             alpha = float_above(self.cell / root)

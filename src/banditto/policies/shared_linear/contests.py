@@ -24,7 +24,7 @@ _UP = 1.0 + 2.0**-30  # covers the rounding of what is computed here, and |E|
 
 
 class Contest(NamedTuple):
-    """An active set with its design: what differences of arms cost to learn."""
+    """An active set's design, with g and the g of differences of arms, which say how many pulls they cost to learn."""
 
     design: Design
     g: float
@@ -32,12 +32,12 @@ class Contest(NamedTuple):
 
     @property
     def units(self) -> float:
-        """max(g_xy, g) / 2: with so many times m pulls every difference has variance proxy 2 sigma^2 / m at most."""
+        """max(g_xy, g) / 2: this many times m pulls give each difference a variance proxy of at most 2 sigma^2 / m."""
         return max(self.g_differences, self.g) / 2.0
 
 
 class Trial(NamedTuple):
-    """A batch: `spread` is at least max (a - b)' W^-1 (a - b); `rounding` is how far a value is from the exact one.
+    """A batch by design; `spread` >= max (a - b)' W^-1 (a - b), and `rounding` bounds the rounding error of a value.
 
     `residual` is at least max |M a - a'|: what the design drops biases values by that times |theta| at the most.
     """
@@ -50,19 +50,19 @@ class Trial(NamedTuple):
 
     @property
     def columns(self) -> IntArray:
-        """The arms that are pulled."""
+        """The numbers of the arms that are pulled."""
         assert self.design.arms is not None
         return np.array(self.design.arms, dtype=np.int64)
 
 
 def values_of(trial: Trial, field: FiniteField, totals: FloatArray, centre: float) -> FloatArray:
-    """<a, theta_hat> for every arm, from the totals (replicate, arm) of one batch."""
+    """Return the estimated values <a, theta_hat> (replicate, arm), from the totals (replicate, arm) of one batch."""
     own = np.ascontiguousarray(totals[:, trial.columns])
     return field.values(trial.design, trial.regression.estimate(own, centre))
 
 
 def field_of(actions: FiniteActions) -> FiniteField:
-    """The field of finitely many actions."""
+    """Return the field that keeps active sets of finitely many actions."""
     field = field_for(actions)
     assert isinstance(field, FiniteField)
     return field
@@ -70,7 +70,7 @@ def field_of(actions: FiniteActions) -> FiniteField:
 
 @lru_cache(maxsize=20_000)
 def contest(actions: FiniteActions, key: bytes) -> Contest | None:
-    """The design of an active set of two arms or more; None where double precision does not suffice."""
+    """Return the design of an active set of two arms or more; None where double precision does not suffice."""
     field = field_of(actions)
     if field.size(key) < 2:
         return None
@@ -90,8 +90,9 @@ def contest(actions: FiniteActions, key: bytes) -> Contest | None:
 def stray(actions: FiniteActions) -> float:
     """Return max |M a - a'| of the design of all arms, times 1 + sqrt(g); 0 where it drops no direction.
 
-    With a' = M a + e for every arm a design of some of them that has the same features strays by the e of the arm and
-    an average of those of its core set, with weights of length sqrt(g) at the most. What it strays is checked anyway.
+    Let a' = M a + e for every arm. A design of some arms with the same features strays by the e of the arm and an
+    average of those of its core set, whose weights have length at most sqrt(g). Every design's own stray is checked
+    anyway.
     """
     found = contest(actions, field_of(actions).whole)
     if found is None:
@@ -104,7 +105,7 @@ def stray(actions: FiniteActions) -> float:
 
 
 def _widest(points: FloatArray) -> float:
-    """The largest squared distance of two points (feature, point), row by row so that memory stays small."""
+    """Return the largest squared distance of two points (feature, point), row by row so that memory stays small."""
     largest = 0.0
     for index in range(points.shape[1] - 1):
         apart = np.zeros(points.shape[1] - index - 1)
@@ -117,7 +118,7 @@ def _widest(points: FloatArray) -> float:
 
 @lru_cache(maxsize=20_000)
 def trial(actions: FiniteActions, key: bytes, pulls: int, reach: float) -> Trial | None:
-    """At least `pulls` pulls of an active set, in the proportions of its design; None where it cannot be told apart.
+    """Return a batch of at least `pulls` pulls of an active set, in its design's proportions; None where that fails.
 
     `reach` bounds the size of rewards.
     """

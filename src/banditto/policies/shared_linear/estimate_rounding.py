@@ -32,14 +32,14 @@ _SLACK = 1 + Decimal(2) ** -20  # covers |E|, and floats that are computed from 
 
 
 class Rounded(NamedTuple):
-    """Estimates (replicate, feature), and how far each is from another cell, in units of a cell."""
+    """Estimates (replicate, feature), and each one's distance to the nearest other cell, in units of a cell."""
 
     theta: FloatArray
     margins: FloatArray
 
 
 def deviation(dimension: int, tail: Decimal, actions: int | None = None) -> Decimal:
-    """nu: |x - E x| <= sigma nu with probability 1 - exp(-tail) (Hsu, Kakade and Zhang 2012).
+    """Return nu, for which |x - E x| <= sigma nu with probability 1 - exp(-tail) (Hsu, Kakade and Zhang 2012).
 
     With finitely many actions it is enough that each of their values is good: sqrt(2 log(2K) + 2 tail).
     """
@@ -49,7 +49,7 @@ def deviation(dimension: int, tail: Decimal, actions: int | None = None) -> Deci
 
 
 class LatticeRounding(NamedTuple):
-    """Cells of A_d* in the coordinates x."""
+    """Rounds the whitened estimate x to a cell of the lattice A_d*, shifted by coins."""
 
     dimension: int
     rewards: Rewards
@@ -57,16 +57,16 @@ class LatticeRounding(NamedTuple):
 
     @property
     def purpose(self) -> str:
-        """Names the coins."""
+        """The purpose by which the coins of the shift are looked up."""
         return "lattice"
 
     @property
     def coins(self) -> int:
-        """How many uniform numbers place the lattice."""
+        """The number of uniform numbers that place the lattice."""
         return self.dimension
 
     def noise(self, leverage: Decimal) -> Decimal:
-        """mu: by variance; by normality; for rewards in [0, 1] by their distance from normality, at most h."""
+        """Return mu, the noise constant of x: by its variance or, for rewards that are nearly normal, a smaller one."""
         with precise():
             sigma = Decimal(self.rewards.sigma)
             any_rewards, normal = Decimal(2).sqrt() * sigma, 2 * sigma / PI.sqrt()
@@ -75,18 +75,18 @@ class LatticeRounding(NamedTuple):
             return normal if self.rewards.kind == "gaussian" else min(any_rewards, normal + leverage)
 
     def cell(self, leverage: Decimal) -> float:
-        """s with S mu / (2 s) <= rho, less what finite precision may take."""
+        """Return s, the size of a cell, for which S mu / (2 s) <= rho, less what finite precision may take."""
         with precise():
             room = written(self.rho) * (1 - PRECISION_SHARE)
             return float_above(lattice.surface(self.dimension) * self.noise(leverage) * _SLACK / (2 * room))
 
     def reach(self, leverage: Decimal) -> Decimal:
-        """s R: how far rounding moves x, at the most."""
+        """Return s R, the farthest that rounding moves x."""
         with precise():
             return Decimal(self.cell(leverage)) * lattice.radius(self.dimension)
 
     def precise_enough(self, regression: Regression, leverage: Decimal, reach: float) -> bool:
-        """Whether S (error of x + resolution of the shift) / s is within its share of rho."""
+        """Return whether floating-point errors of x and of the shift stay within their share of rho."""
         return self._precision(regression, leverage, reach) <= written(self.rho) * PRECISION_SHARE
 
     def _precision(self, regression: Regression, leverage: Decimal, reach: float) -> Decimal:
@@ -96,7 +96,7 @@ class LatticeRounding(NamedTuple):
             return 2 * lattice.surface(self.dimension) * moved
 
     def terms(self, regression: Regression, leverage: Decimal, reach: float) -> Terms:
-        """The guarantee's terms."""
+        """Return the terms of the guarantee: different cells, and finite precision."""
         with precise():
             noise = self.noise(leverage) * (1 + Decimal(LARGEST_EXCESS))
             cell = Decimal(self.cell(leverage))
@@ -109,7 +109,7 @@ class LatticeRounding(NamedTuple):
     def rounded(
         self, regression: Regression, totals: FloatArray, centre: float, leverage: Decimal, uniforms: FloatArray
     ) -> Rounded:
-        """Totals (replicate, arm) and uniform numbers (replicate, coin) to estimates."""
+        """Return rounded estimates, from totals (replicate, arm) and uniform numbers (replicate, coin)."""
         cell = self.cell(leverage)
         shift = lattice.shift(uniforms)
         found = lattice.nearest(regression.whitened(totals, centre) / cell + shift)
@@ -117,7 +117,7 @@ class LatticeRounding(NamedTuple):
 
 
 class GridRounding(NamedTuple):
-    """A shifted grid for the mean of every arm of the core set."""
+    """Rounds the mean of every arm of the core set to a shifted grid."""
 
     support: int
     rewards: Rewards
@@ -125,22 +125,22 @@ class GridRounding(NamedTuple):
 
     @property
     def purpose(self) -> str:
-        """Names the coins."""
+        """The purpose by which the coins of the shifts are looked up."""
         return "grid"
 
     @property
     def coins(self) -> int:
-        """One for each arm of the core set."""
+        """The number of uniform numbers that place the grids, one for each arm of the core set."""
         return self.support
 
     def _cell_at_one(self) -> Decimal:
-        """Cell width times sqrt(n): kappa |C| / rho, less what finite precision may take."""
+        """Return a cell's width times sqrt(n): kappa |C| / rho, less what finite precision may take."""
         with precise():
             room = written(self.rho) * (1 - PRECISION_SHARE)
             return mean_noise(self.rewards) * self.support / room
 
     def reach(self, leverage: Decimal) -> Decimal:
-        """sqrt of the sum of n_a (alpha_a / 2)^2: every arm moves by half a cell."""
+        """Return the farthest that rounding moves x: sqrt(sum of n_a (alpha_a / 2)^2), half a cell per arm."""
         with precise():
             return self._cell_at_one() * Decimal(self.support).sqrt() / 2
 
@@ -155,11 +155,11 @@ class GridRounding(NamedTuple):
             return Decimal(2) ** -48 * (moved + self.support)
 
     def precise_enough(self, regression: Regression, leverage: Decimal, reach: float) -> bool:
-        """Whether rounded means and offsets stay within their share of rho."""
+        """Return whether floating-point errors of means and offsets stay within their share of rho."""
         return self._precision(regression, reach) <= written(self.rho) * PRECISION_SHARE
 
     def terms(self, regression: Regression, leverage: Decimal, reach: float) -> Terms:
-        """The guarantee's terms."""
+        """Return the terms of the guarantee: different cells, and finite precision."""
         with precise():
             noise, crossing = mean_noise(self.rewards), Decimal(0)
             for pulls, cell in zip(regression.pulls, self._cells(regression).tolist(), strict=True):
@@ -173,13 +173,13 @@ class GridRounding(NamedTuple):
     def rounded(
         self, regression: Regression, totals: FloatArray, centre: float, leverage: Decimal, uniforms: FloatArray
     ) -> Rounded:
-        """Totals (replicate, arm) and uniform numbers (replicate, coin) to estimates."""
+        """Return rounded estimates, from totals (replicate, arm) and uniform numbers (replicate, coin)."""
         means = regression.centred(totals, centre) / np.array(regression.pulls, dtype=np.float64)
         return snapped(regression, means, self._cells(regression), uniforms)
 
 
 class PaperGridRounding(NamedTuple):
-    """The paper's grids: a concentration inequality for every mean, equal pulls of every arm of the core set."""
+    """The paper's grids: a concentration inequality for every mean, and equal pulls of every arm of the core set."""
 
     support: int
     rewards: Rewards
@@ -188,16 +188,16 @@ class PaperGridRounding(NamedTuple):
 
     @property
     def purpose(self) -> str:
-        """Names the coins."""
+        """The purpose by which the coins of the shifts are looked up."""
         return "grid"
 
     @property
     def coins(self) -> int:
-        """One for each arm of the core set."""
+        """The number of uniform numbers that place the grids, one for each arm of the core set."""
         return self.support
 
     def _deviation(self) -> Decimal:
-        """sigma sqrt(2 log(2|C|/delta)): a mean of n rewards is off by at most this over sqrt(n)."""
+        """Return sigma sqrt(2 log(2|C|/delta)): a mean of n rewards is off by at most this over sqrt(n)."""
         with precise():
             return Decimal(self.rewards.sigma) * (2 * (Decimal(2 * self.support).ln() + self.tail)).sqrt()
 
@@ -206,20 +206,20 @@ class PaperGridRounding(NamedTuple):
             return (written(self.rho) - 2 * (-self.tail).exp()) / self.support
 
     def samples(self, tau: Decimal) -> int | None:
-        """Of each arm, for rounded means within tau; None where rho leaves no room."""
+        """Return the samples of each arm that rounded means within tau need; None where rho leaves no room."""
         with precise():
             if self._room() <= 0:
                 return None
             return ceiling((self._deviation() * (1 + 1 / self._room()) / tau) ** 2)
 
     def precise_enough(self, regression: Regression, leverage: Decimal, reach: float) -> bool:
-        """The paper reckons with real numbers."""
+        """Return True: the paper calculates with real numbers."""
         return True
 
     def rounded(
         self, regression: Regression, totals: FloatArray, centre: float, leverage: Decimal, uniforms: FloatArray
     ) -> Rounded:
-        """Totals (replicate, arm) and uniform numbers (replicate, coin) to estimates."""
+        """Return rounded estimates, from totals (replicate, arm) and uniform numbers (replicate, coin)."""
         pulls = np.array(regression.pulls, dtype=np.float64)
         with precise():
             one = 2 * self._deviation() / self._room()
@@ -228,7 +228,7 @@ class PaperGridRounding(NamedTuple):
 
 
 def snapped(regression: Regression, means: FloatArray, cells: FloatArray, uniforms: FloatArray) -> Rounded:
-    """Means (replicate, arm) to the middles of their cells, and the estimate of those."""
+    """Round means (replicate, arm) to the middles of their cells, and return the estimate that these give."""
     places = means / cells + uniforms
     below = np.floor(places)
     margins = np.min(np.minimum(places - below, below + 1.0 - places), axis=1)
@@ -239,19 +239,19 @@ Rounding = LatticeRounding | GridRounding
 
 
 def error(rounding: Rounding, leverage: Decimal, nu: Decimal) -> Decimal:
-    """h (sigma nu + reach): no action's value is off by more, with the probability that nu stands for."""
+    """Return h (sigma nu + reach): no action's value is off by more, with the probability that nu stands for."""
     with precise():
         return leverage * (Decimal(rounding.rewards.sigma) * nu + rounding.reach(leverage))
 
 
 def leverage_of(g: float, pulls: int) -> Decimal:
-    """h = sqrt(g / N)."""
+    """Return the leverage h = sqrt(g / N) of N pulls by a design."""
     with precise():
         return (Decimal(g) / pulls).sqrt()
 
 
 def pulls_for(rounding: Rounding, g: float, nu: Decimal, epsilon: Decimal) -> int | None:
-    """The fewest pulls in the proportions of a design for which the error is at most epsilon; None: too many."""
+    """Return the fewest pulls by a design for which the error is at most epsilon; None if they are too many."""
 
     def enough(pulls: int) -> bool:
         return error(rounding, leverage_of(g, pulls), nu) <= epsilon

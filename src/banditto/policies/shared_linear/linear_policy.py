@@ -23,12 +23,12 @@ from banditto.policies.shared.replicable import Replicable
 
 
 def largest_parameter(rewards: Rewards, centre: float) -> float:
-    """The largest |theta|: 1/2 for rewards in [0, 1] around 1/2, else 1."""
+    """Return the largest possible |theta|: 1/2 for rewards in [0, 1] around 1/2, else 1."""
     return 0.5 if rewards.kind == "bounded" and centre == 0.5 else 1.0
 
 
 def largest_reward(rewards: Rewards, centre: float) -> float:
-    """No reward is larger, up to noise that nobody will ever see."""
+    """Return the largest size of a reward; noise beyond it is too rare to matter."""
     return abs(centre) + largest_parameter(rewards, centre) + 40.0 * rewards.sigma
 
 
@@ -41,13 +41,13 @@ def check_linear(actions: Any, centre: float, given: Any, around: float) -> None
 
 
 def usual_centre(rewards: Rewards) -> float:
-    """1/2 for rewards in [0, 1], else 0."""
+    """Return the centre that rewards of this kind usually have: 1/2 for rewards in [0, 1], else 0."""
     return 0.5 if rewards.kind == "bounded" else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class LinearPolicy(Replicable):
-    """Actions, horizon, rho, the set of constants, and what is known of the rewards.
+    """The base of the linear policies: actions, horizon, rho, constants, and what is known of the rewards.
 
     `actions` is a matrix with a row for each arm, `FiniteActions` or an action set; `centre` is what is subtracted from
     every reward before it is linear: 1/2 for rewards in [0, 1] unless you say otherwise, else 0.
@@ -69,7 +69,7 @@ class LinearPolicy(Replicable):
         self._set(centre=centre)
 
     def _checked_arms(self) -> int:
-        """As many as there are actions, 0 for infinite sets."""
+        """Return the number of actions, or refuse it; 0 for infinite sets."""
         return checked_arms(len(self.actions)) if isinstance(self.actions, FiniteActions) else 0
 
     @property
@@ -79,7 +79,7 @@ class LinearPolicy(Replicable):
 
     @property
     def _widest(self) -> float:
-        """The widest gap that there can be."""
+        """The widest possible gap between two actions."""
         return 2.0 * largest_parameter(self._rewards, self._centre)
 
     def check_rewards(self, rewards: Rewards, means: Sequence[float] = ()) -> None:
@@ -93,12 +93,13 @@ class LinearPolicy(Replicable):
         check_linear(self.actions, self._centre, actions, centre)
 
     def settings(self) -> Mapping[str, Plain]:
-        """Return what the user chose, the actions among it."""
+        """Return what the user chose, including the actions."""
         more: dict[str, Plain] = {"centre": fraction(self._centre), "actions": actions_to_plain(self.actions)}
         return {**super().settings(), **more}
 
     @classmethod
     def _arguments(cls, protocol: Protocol, *more: str) -> dict[str, Any]:
+        """Return the constructor's arguments that a protocol holds, with its actions and its centre."""
         arguments = super()._arguments(protocol, "centre", "actions", *more)
         if arguments.pop("rate_at_most") is not None:
             raise InvalidArgument("protocol", "settings with 'rate_at_most'", f"what {cls.name} writes")

@@ -36,7 +36,10 @@ class Step(NamedTuple):
 
 
 class RaceState(NamedTuple):
-    """Arrays over replicates; `batch` counts from 1. A row tests, makes its final choice, or plays one arm for good."""
+    """The state of many executions; each row tests, makes its final choice, or plays one arm for good.
+
+    `batch` counts from 1.
+    """
 
     batch: int
     active: BoolArray  # (R, K)
@@ -48,24 +51,27 @@ class RaceState(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class LinearRace(LinearPolicy, ABC):
-    """The frame; policies say how large a test is and who survives it."""
+    """The base of linear policies that drop arms batch by batch; they say how large a test is and who survives it."""
 
     @abstractmethod
     def _test(self, key: bytes, batch: int) -> Step | None:
-        """The test of an active set in a batch; None when there is none."""
+        """Return the test of an active set in a batch; None when there is none."""
 
     @abstractmethod
     def _uniforms(self, batch: int, coins: Coins) -> FloatArray:
-        """The coins of a batch's test (R, coins)."""
+        """Return the coins of a batch's test, as uniform numbers (R, coins)."""
 
     @abstractmethod
     def _survivors(self, batch: int, values: FloatArray, coins: FloatArray) -> BoolArray:
-        """Who stays after a test; values are -inf for dropped arms."""
+        """Return which arms stay after a test, (R, K); values are -inf for dropped arms."""
 
     @property
     @abstractmethod
     def _final(self) -> tuple[int, int, float]:
-        """The final batch is a / b of what remains, and this share of rho is its choice's; 0: the printed last line."""
+        """The final batch: a and b, if a / b of what remains goes into it, and the share of rho for its choice.
+
+        A share of 0 means the last line that the paper prints.
+        """
 
     @property
     def _field(self) -> FiniteField:
@@ -73,7 +79,7 @@ class LinearRace(LinearPolicy, ABC):
 
     @property
     def _dimension(self) -> int:
-        """Of the span of all arms."""
+        """The dimension of the span of all arms."""
         design = self._field.design(self._field.whole)
         return self.actions.dimension if design is None else design.dimension
 
@@ -119,7 +125,7 @@ class LinearRace(LinearPolicy, ABC):
         return self._opened(state.batch + 1, active, left, state.testing)
 
     def by_lead(self, state: RaceState, totals: FloatArray, coins: Coins) -> BoolArray:
-        """Return where the batch's test commits or drops an arm, before any final choice; shape (R, 1)."""
+        """Return in which replicates the batch's test commits or drops an arm, before any final choice; (R, 1)."""
         lost = np.zeros_like(state.testing)
         for rows, stays, _ in self._tested(state, totals, coins):
             lost[rows, 0] = stays.sum(axis=1) < state.active[rows].sum(axis=1)
@@ -128,7 +134,7 @@ class LinearRace(LinearPolicy, ABC):
     def _tested(
         self, state: RaceState, totals: FloatArray, coins: Coins
     ) -> Iterator[tuple[IntArray, BoolArray, FloatArray]]:
-        """Rows whose batch ends in the same test, which of their arms survive it, and the arms' values."""
+        """Yield groups of rows whose batch ends in the same test, which of their arms survive, and the arms' values."""
         spent = state.pulls.sum(axis=1, keepdims=True)
         testing = np.flatnonzero((state.testing & (state.remaining > spent))[:, 0])
         uniforms = self._uniforms(state.batch, coins) if testing.size else np.zeros((len(spent), 1))
@@ -143,7 +149,7 @@ class LinearRace(LinearPolicy, ABC):
         return np.where(self._field.mask(key), values, -np.inf)
 
     def _trial(self, key: bytes, batch: int) -> Trial | None:
-        """The test of an active set, if it is there, double precision suffices and its design drops next to nothing."""
+        """Return the batch that tests an active set; None if there is none, or its values would not be precise."""
         step = self._test(key, batch)
         if step is None or step.pulls > self.horizon:
             return None
@@ -154,7 +160,7 @@ class LinearRace(LinearPolicy, ABC):
         return made if made.rounding + biased <= step.precision else None
 
     def _last_line(self, batch: int, stays: BoolArray, values: FloatArray, left: IntArray) -> BoolArray:
-        """Where no further test fits, the best of the survivors alone."""
+        """Return which arms stay: where no further test fits, only the best of the survivors."""
         best = np.argmax(np.where(stays, values, -np.inf), axis=1)[:, np.newaxis]
         packed = np.packbits(stays, axis=1)
         for row in range(len(stays)):
@@ -164,7 +170,7 @@ class LinearRace(LinearPolicy, ABC):
         return stays
 
     def _opened(self, batch: int, active: BoolArray, remaining: IntArray, testing: BoolArray) -> RaceState:
-        """The state with its next step settled: a test, the final batch, or one arm for good."""
+        """Return the state with its next step settled: a test, the final batch, or one arm for good."""
         rows = len(active)
         pulls = np.zeros((rows, self.arms), dtype=np.int64)
         tests, chooses = np.zeros((rows, 1), dtype=np.bool_), np.zeros((rows, 1), dtype=np.bool_)
@@ -188,7 +194,7 @@ class LinearRace(LinearPolicy, ABC):
     # -- the final choice -------------------------------------------------------------------------------------
 
     def _final_plan(self, key: bytes, remaining: int) -> Trial | None:
-        """The final batch of a row with so much left; None when there is none."""
+        """Return the final batch of a row with so many pulls left; None when there is none."""
         parts, of, share = self._final
         found = contest(self.actions, key)
         if share == 0.0 or found is None:
@@ -201,7 +207,10 @@ class LinearRace(LinearPolicy, ABC):
         return made if enough else None
 
     def _choice_scale(self, key: bytes, made: Trial) -> float:
-        """lambda = sigma sqrt(spread) k / rho_F, k = min(sqrt(log(s)/2), sqrt(d/8)), for s = 2 also 1/sqrt(8)."""
+        """Return lambda, the scale of the noise in the final choice.
+
+        It is sigma sqrt(spread) k / rho_F, with k = min(sqrt(log(s)/2), sqrt(d/8)), for s = 2 survivors also 1/sqrt(8).
+        """
         survivors = self._field.size(key)
         k = min(math.sqrt(math.log(survivors) / 2.0), math.sqrt(made.regression.dimension / 8.0))
         if survivors == 2:
@@ -215,5 +224,5 @@ class LinearRace(LinearPolicy, ABC):
 
 
 def _by_size(amounts: IntArray, rows: IntArray) -> list[tuple[int, IntArray]]:
-    """Rows by equal amounts (R, 1)."""
+    """Return the rows grouped by their amount in `amounts` (R, 1), as pairs of an amount and its rows."""
     return [(int(size), rows[amounts[rows, 0] == size]) for size in np.unique(amounts[rows, 0])]

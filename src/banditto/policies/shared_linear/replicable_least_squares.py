@@ -143,7 +143,7 @@ class ReplicableLeastSquares:
         return self.design.plan(found).total
 
     def _paper_pulls(self, epsilon: float, rho: float, delta: float) -> int:
-        """|C| times the samples that each arm's rounded mean needs, by a 2-approximate design.
+        """Return the paper's pulls, by a 2-approximate design: |C| times the samples that a rounded mean needs.
 
         As the paper makes one (Appendix G): 2 d arms to start with, none of which is dropped, and g <= 2 d.
         """
@@ -215,14 +215,14 @@ class ReplicableLeastSquares:
 
     @cached_property
     def _residual(self) -> float:
-        """max |M a - a'| by the design's own counts."""
+        """A bound on |M a - a'| over all actions, by the design's own counts; 0 if the design drops no feature."""
         design, field = self.design, field_for(self.actions)
         if not dropped_features(design):
             return 0.0
         return field.residual(design, Regression.of(core_of(design), design.counts), field.whole)
 
     def _bias(self, residual: float) -> float:
-        """What features that the data do not tell apart add to the error of any value: |M a - a'| |theta|."""
+        """Return what features that the data do not tell apart add to the error of any value: |M a - a'| |theta|."""
         assert self.centre is not None
         return residual * largest_parameter(self._rewards, self.centre) * LONGEST
 
@@ -237,6 +237,7 @@ class ReplicableLeastSquares:
             return deviation(dimension, -written(delta).ln(), count)
 
     def _checked(self, data: Iterable[tuple[int, int, float]]) -> tuple[list[int], list[int], list[float]]:
+        """Return arms, counts and totals of the data, sorted by arm; refuse rows that cannot be right."""
         allowed = "rows (arm, count, total)"
         if isinstance(data, str) or not isinstance(data, Iterable):
             raise InvalidArgument("data", data, allowed)
@@ -258,7 +259,7 @@ class ReplicableLeastSquares:
         return arms, [rows[arm][0] for arm in arms], [rows[arm][1] for arm in arms]
 
     def _leverage(self, arms: list[int], counts: list[int]) -> tuple[tuple[int, ...], Regression, float, float]:
-        """Features, regression, g and max |M a - a'| of these counts; raises where data leave an action open."""
+        """Return features, regression, g and max |M a - a'| of these counts; refuse data that leave an action open."""
         actions = self.actions
         if not isinstance(actions, FiniteActions):
             if len(arms) != self.design.support:
@@ -281,7 +282,7 @@ class ReplicableLeastSquares:
 
 
 def _check_told_apart(strays: FloatArray, others: FloatArray) -> None:
-    """Refuse data that leave some action's other features open, each beside the largest that it is."""
+    """Refuse data that do not determine some action's other features, up to a small part of the largest."""
     sizes = np.max(np.abs(others), axis=1, keepdims=True)
     unseen = [int(arm) for arm in np.flatnonzero(np.any(strays > _OPEN * sizes, axis=0))]
     if unseen:

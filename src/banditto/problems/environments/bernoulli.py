@@ -39,7 +39,7 @@ class Bernoulli:
 
     @classmethod
     def from_means(cls, means: Iterable[Real]) -> Bernoulli:
-        """Return the same as the constructor; every environment has this."""
+        """Return the environment, as the constructor does; every environment has this method."""
         return cls(means)
 
     def draw(self, pulls: IntArray, noise: Noise) -> FloatArray:
@@ -52,13 +52,13 @@ class Bernoulli:
         return tuple(mean * (1.0 - mean) for mean in self.means)
 
     def round_kernel(self) -> RewardKernel:
-        """Return the compiled draw of a single reward, 0 or 1."""
+        """Return the compiled function that draws a single reward, 0 or 1."""
         from banditto.problems.environments import single_rewards  # compiled code is loaded only where it is used
 
         return single_rewards.bernoulli
 
     def round_parameters(self) -> FloatArray:
-        """Return what the kernel reads: the means."""
+        """Return the numbers that the kernel reads: the means."""
         return np.array(self.means)[:, np.newaxis]
 
     def to_dict(self) -> dict[str, Any]:

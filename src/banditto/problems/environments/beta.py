@@ -50,7 +50,7 @@ class Beta:
 
     @classmethod
     def from_means(cls, means: Iterable[Real], concentration: Real = 2.0) -> Beta:
-        """Return the same as the constructor; every environment has this."""
+        """Return the environment, as the constructor does; every environment has this method."""
         return cls(means, concentration)
 
     def draw(self, pulls: IntArray, noise: Noise) -> FloatArray:
@@ -71,13 +71,13 @@ class Beta:
         return tuple(mean * (1.0 - mean) / (self.concentration + 1.0) for mean in self.means)
 
     def round_kernel(self) -> RewardKernel:
-        """Return the compiled draw of a single reward."""
+        """Return the compiled function that draws a single reward."""
         from banditto.problems.environments import single_rewards  # compiled code is loaded only where it is used
 
         return single_rewards.beta
 
     def round_parameters(self) -> FloatArray:
-        """Return what the kernel reads: the two shapes of each arm."""
+        """Return the numbers that the kernel reads: the two shapes of each arm."""
         means = np.array(self.means)
         return np.stack([self.concentration * means, self.concentration * (1.0 - means)], axis=1)
 

@@ -23,6 +23,7 @@ from banditto.core.exact import Real, integer, real
 from banditto.core.horizons import FEWEST_ARMS, LONGEST_HORIZON, MOST_ARMS
 from banditto.core.input_files import MIB, Unreadable, parsed_json, parsed_toml, read_text
 from banditto.core.rewards import Rewards, checked_means
+from banditto.core.tabular import items_in
 from banditto.problems.environment import RewardKernel
 
 MOST_VALUES = 1000
@@ -49,9 +50,7 @@ class Discrete:
     largest_count: ClassVar[int] = LONGEST_HORIZON
 
     def __init__(self, arms: Iterable[tuple[Sequence[Real], Sequence[Real]]]) -> None:
-        if isinstance(arms, str) or not isinstance(arms, Iterable):
-            raise InvalidArgument("arms", arms, "pairs (values, probabilities)")
-        checked = [_checked_arm(arm) for arm in arms]
+        checked = [_checked_arm(arm) for arm in items_in(arms, "arms", "pairs (values, probabilities)")]
         if not FEWEST_ARMS <= len(checked) <= MOST_ARMS:
             raise InvalidArgument("arms", f"{len(checked)} of them", f"{FEWEST_ARMS} to {MOST_ARMS} arms")
         object.__setattr__(self, "values", tuple(values for values, _ in checked))
@@ -106,13 +105,13 @@ class Discrete:
         return noise.discrete_totals(pulls, self.values, self.probabilities)
 
     def round_kernel(self) -> RewardKernel:
-        """Return the compiled draw of a single reward, by the cumulative probabilities."""
+        """Return the compiled function that draws a single reward, by the cumulative probabilities."""
         from banditto.problems.environments import single_rewards  # compiled code is loaded only where it is used
 
         return single_rewards.discrete
 
     def round_parameters(self) -> FloatArray:
-        """Return what the kernel reads: (cumulative probability, value) pairs.
+        """Return the numbers that the kernel reads: (cumulative probability, value) pairs.
 
         The last pair is repeated up to the longest arm's length.
         """
@@ -131,6 +130,7 @@ class Discrete:
 
 
 def _checked_arm(arm: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return an arm's values and probabilities as floats, or refuse them: as many of either, adding up to 1."""
     pair = isinstance(arm, Sequence) and len(arm) == 2
     if not pair or not all(isinstance(part, Sequence) and not isinstance(part, str) for part in arm):
         raise InvalidArgument("arms", arm, "pairs (values, probabilities)")

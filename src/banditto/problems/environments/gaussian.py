@@ -48,7 +48,7 @@ class Gaussian:
 
     @classmethod
     def from_means(cls, means: Iterable[Real], sigma: Real = 0.5) -> Gaussian:
-        """Return the same as the constructor; every environment has this."""
+        """Return the environment, as the constructor does; every environment has this method."""
         return cls(means, sigma)
 
     def draw(self, pulls: IntArray, noise: Noise) -> FloatArray:
@@ -62,13 +62,13 @@ class Gaussian:
         return (self.sigma**2,) * len(self.means)
 
     def round_kernel(self) -> RewardKernel:
-        """Return the compiled draw of a single reward."""
+        """Return the compiled function that draws a single reward."""
         from banditto.problems.environments import single_rewards  # compiled code is loaded only where it is used
 
         return single_rewards.gaussian
 
     def round_parameters(self) -> FloatArray:
-        """Return what the kernel reads: mean and standard deviation."""
+        """Return the numbers that the kernel reads: mean and standard deviation."""
         return np.array([[mean, self.sigma] for mean in self.means])
 
     def to_dict(self) -> dict[str, Any]:

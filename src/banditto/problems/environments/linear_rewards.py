@@ -6,7 +6,7 @@ Finitely many actions are arms like any other. Of an infinite set the engine say
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -18,6 +18,7 @@ from banditto.core.errors import InvalidArgument
 from banditto.core.exact import Real, real, scale
 from banditto.core.horizons import LONGEST_HORIZON, MOST_ARMS
 from banditto.core.rewards import Rewards
+from banditto.core.tabular import items_in
 from banditto.geometry.actions.checking import checked_actions
 from banditto.geometry.actions.finite import LONGEST, FiniteActions
 from banditto.geometry.actions.sets import ActionSet, ConvexSet
@@ -29,7 +30,7 @@ from banditto.problems.environments.gaussian import Gaussian
 
 @dataclass(frozen=True, eq=False)
 class _Linear:
-    """What both kinds of noise share: theta, actions, and the mean of each of finitely many."""
+    """The base of both linear environments: theta, actions, and the mean of each action if they are finitely many."""
 
     theta: tuple[float, ...]
     actions: FiniteActions | ActionSet = field(repr=False)
@@ -39,6 +40,7 @@ class _Linear:
     largest_count: ClassVar[int] = LONGEST_HORIZON
 
     def _fill(self, theta: Iterable[Real], actions: Any, centre: float, slope: float) -> None:
+        """Check theta and the actions, and set them with the means, centre + slope <theta, a>."""
         checked = checked_actions(actions)
         parameter = checked_theta(theta, checked.dimension)
         values: tuple[float, ...] = ()
@@ -54,13 +56,14 @@ class _Linear:
             object.__setattr__(self, name, value)
 
     def _means_at(self, places: FloatArray, centre: float, slope: float) -> FloatArray:
-        """The means of actions (replicate, slot, feature); shape (replicate, slot)."""
+        """Return the means of actions (replicate, slot, feature); shape (replicate, slot)."""
         means = np.zeros(places.shape[:2])
         for feature, value in enumerate(self.theta):
             means += places[:, :, feature] * value
         return centre + slope * means
 
     def _described(self) -> dict[str, Any]:
+        """Return theta, the actions and the best mean as plain data, with all means if they are finitely many."""
         what: dict[str, Any] = {"type": "custom", "dimension": self.actions.dimension}
         if isinstance(self.actions, FiniteActions):
             what = {"type": "finite", "actions": len(self.actions), "digest": self.actions.canonical.digest}
@@ -71,16 +74,22 @@ class _Linear:
         )
 
 
+_IN_ORDER = "a list of numbers, in the order of the actions' features"
+
+
 def checked_theta(theta: Iterable[Real], dimension: int) -> tuple[float, ...]:
     """As many numbers as features, of length 1 at most."""
-    if isinstance(theta, str) or not isinstance(theta, Iterable):
-        raise InvalidArgument("theta", theta, "a list of numbers")
-    values = tuple(real(value, "theta") for value in theta)
+    if isinstance(theta, Mapping):  # its order need not be that of the actions' features
+        raise InvalidArgument("theta", "a dictionary", _IN_ORDER)
+    labels = getattr(theta, "index", ())  # of a pandas series; a list has a method of that name
+    if not callable(labels) and any(isinstance(label, str) for label in labels):
+        raise InvalidArgument("theta", "a series with names", _IN_ORDER)
+    values = tuple(real(value, "theta") for value in items_in(theta, "theta"))
     if len(values) != dimension:
         raise InvalidArgument("theta", f"{len(values)} numbers", f"{dimension} numbers, one for each feature")
     length = math.hypot(*values)
     if length > LONGEST:
-        raise InvalidArgument("theta", f"length {length:.9g}", "length at most 1")
+        raise InvalidArgument("theta", f"length {length:.9g}", "a vector of length (Euclidean norm) at most 1")
     return values
 
 
@@ -133,11 +142,11 @@ class LinearGaussian(_Linear):
         return np.asarray(pulls * self.means_at(places) + spread)
 
     def round_kernel(self) -> RewardKernel:
-        """Return the compiled draw of a single reward."""
+        """Return the compiled function that draws a single reward."""
         return Gaussian(self.means, self.sigma).round_kernel()
 
     def round_parameters(self) -> FloatArray:
-        """Return what the kernel reads: mean and standard deviation."""
+        """Return the numbers that the kernel reads: mean and standard deviation."""
         return Gaussian(self.means, self.sigma).round_parameters()
 
     def to_dict(self) -> dict[str, Any]:
@@ -185,11 +194,11 @@ class LinearBernoulli(_Linear):
         return noise.binomials(pulls, self.means_at(places)).astype(np.float64)
 
     def round_kernel(self) -> RewardKernel:
-        """Return the compiled draw of a single reward, 0 or 1."""
+        """Return the compiled function that draws a single reward, 0 or 1."""
         return Bernoulli(self.means).round_kernel()
 
     def round_parameters(self) -> FloatArray:
-        """Return what the kernel reads: the means."""
+        """Return the numbers that the kernel reads: the means."""
         return Bernoulli(self.means).round_parameters()
 
     def to_dict(self) -> dict[str, Any]:

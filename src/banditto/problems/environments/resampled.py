@@ -58,7 +58,7 @@ class Resampled:
 
     @cached_property
     def _counted(self) -> tuple[tuple[FloatArray, IntArray], ...]:
-        """The different rewards of each arm, ascending, and how many rows there are up to and with each."""
+        """For each arm its different rewards, ascending, and how many rows there are up to and including each."""
         found = (np.unique(np.array(rewards), return_counts=True) for rewards in self.log.scaled())
         return tuple((values, np.cumsum(counts)) for values, counts in found)
 
@@ -72,7 +72,7 @@ class Resampled:
 
     @cached_property
     def _shares(self) -> tuple[FloatArray, ...]:
-        """Of each value, its rows among those from it on: whole numbers divided once, so the last share is 1."""
+        """For each arm and value, its share of the rows with this value or a larger one; the last share is 1."""
         counts = (np.diff(ends, prepend=0) for ends in self._ends)
         return tuple(number / (ends[-1] - ends + number) for number, ends in zip(counts, self._ends, strict=True))
 
@@ -83,7 +83,7 @@ class Resampled:
 
     @cached_property
     def variances(self) -> tuple[float, ...]:
-        """The variance of each arm's rows, which are all there is."""
+        """The variance of each arm's rows; no other rewards can come up."""
         return tuple(
             math.fsum((reward - mean) ** 2 for reward in rewards) / len(rewards)
             for mean, rewards in zip(self.means, self.log.scaled(), strict=True)
@@ -94,20 +94,21 @@ class Resampled:
         return noise.resampled_totals(pulls, self._values, self._shares, self._ends)
 
     def round_kernel(self) -> RewardKernel:
-        """Return the compiled draw of a single row."""
+        """Return the compiled function that draws a single row."""
         from banditto.problems.environments import single_rewards  # compiled code is loaded only where it is used
 
         return single_rewards.resampled
 
     def round_parameters(self) -> FloatArray:
-        """Return what the kernel reads: how many values, then the rows up to and with each, then the values.
+        """Return the numbers that the kernel reads: how many values, then the rows up to each, then the values.
 
-        A row has room for the longest arm.
+        All rows are as long as the arm with the most values needs.
         """
         return self._law
 
     @cached_property
     def _law(self) -> FloatArray:
+        """The numbers that the kernel reads, a row for each arm, as `round_parameters` says."""
         longest = max(values.size for values in self._values)
         law = np.zeros((len(self.log.arms), 1 + 2 * longest))
         for row, (values, ends) in zip(law, self._counted, strict=True):
@@ -117,7 +118,7 @@ class Resampled:
         return law
 
     def table(self) -> str:
-        """Return arms, rows and averages as plain text, and what is drawn."""
+        """Return arms, rows and averages as plain text, and a line that says what is drawn."""
         rows = [
             (name, f"{len(rewards):,}", short(math.fsum(rewards) / len(rewards)))
             for name, rewards in zip(self.log.arms, self.log.rewards, strict=True)

@@ -13,26 +13,29 @@ from banditto.core.arrays import FloatArray
 
 @njit(cache=True, forceinline=True, error_model="numpy")
 def bernoulli(arm: int, law: FloatArray, noise_key: np.uint64, time: int) -> float:
-    """1 with probability law[arm, 0]."""
+    """Return 1 with probability law[arm, 0], else 0."""
     return 1.0 if splitmix.uniform(noise_key, time) < law[arm, 0] else 0.0
 
 
 @njit(cache=True, forceinline=True, error_model="numpy")
 def gaussian(arm: int, law: FloatArray, noise_key: np.uint64, time: int) -> float:
-    """Normal with mean law[arm, 0] and standard deviation law[arm, 1]."""
+    """Return a normal reward with mean law[arm, 0] and standard deviation law[arm, 1]."""
     reward: float = law[arm, 0] + law[arm, 1] * splitmix.normal(noise_key, time)
     return reward
 
 
 @njit(cache=True, forceinline=True, error_model="numpy")
 def beta(arm: int, law: FloatArray, noise_key: np.uint64, time: int) -> float:
-    """Beta(law[arm, 0], law[arm, 1])."""
+    """Return a Beta(law[arm, 0], law[arm, 1]) reward."""
     return splitmix.any_beta(law[arm, 0], law[arm, 1], splitmix.word(noise_key, time))
 
 
 @njit(cache=True, forceinline=True, error_model="numpy")
 def discrete(arm: int, law: FloatArray, noise_key: np.uint64, time: int) -> float:
-    """The value whose cumulative probability is the first above a uniform number; law: (cumulative, value) pairs."""
+    """Return the value whose cumulative probability is the first above a uniform number.
+
+    `law` holds (cumulative probability, value) pairs.
+    """
     u = splitmix.uniform(noise_key, time)
     size = law.shape[1] // 2
     index = 0
@@ -44,7 +47,10 @@ def discrete(arm: int, law: FloatArray, noise_key: np.uint64, time: int) -> floa
 
 @njit(cache=True, forceinline=True, error_model="numpy")
 def resampled(arm: int, law: FloatArray, noise_key: np.uint64, time: int) -> float:
-    """The value of a row, all equally likely; law: how many values, then rows up to and with each, then the values."""
+    """Return the value of a row, all rows equally likely.
+
+    `law` holds how many values there are, then the rows up to and including each, then the values.
+    """
     size = int(law[arm, 0])
     half = (law.shape[1] - 1) // 2
     row = math.floor(splitmix.uniform(noise_key, time) * law[arm, size])  # from 0 to rows - 1
@@ -61,9 +67,10 @@ def resampled(arm: int, law: FloatArray, noise_key: np.uint64, time: int) -> flo
 
 @njit(cache=True, forceinline=True, error_model="numpy")
 def replayed(arm: int, law: FloatArray, noise_key: np.uint64, time: int) -> float:
-    """The next row of the arm; law: rows read so far (which is counted on here), how many there are, and the rows.
+    """Return the reward of the arm's next row, 0 beyond the last one.
 
-    Beyond the last one it is 0: whoever plays must see from the arms that this has happened, and forget the rest.
+    `law` holds how many rows were read so far (which is increased here), how many there are, and the rows. The caller
+    must see from the arms that rows ran out, and discard what follows.
     """
     row = int(law[arm, 0])
     law[arm, 0] += 1.0

@@ -13,7 +13,7 @@ _SEED = 0
 
 
 class Again(NamedTuple):
-    """What simulations on the current estimates say of a second run."""
+    """The result of simulated pairs of runs on the current estimates: how often a second run would agree."""
 
     pairs: int
     differ: int
@@ -27,12 +27,12 @@ class Again(NamedTuple):
 
 
 def can_run_again(registration: Registration) -> bool:
-    """Say whether arms with given means can be simulated for this policy; features would need a parameter instead."""
+    """Say whether a policy can be simulated on arms with given means; one with features cannot."""
     return not isinstance(registration.policy(), PlacedPolicy)
 
 
 def run_again(registration_text: str, means: tuple[float, ...]) -> Again:
-    """Play pairs of runs on arms with these means, in the policy's units; what they had in common comes back."""
+    """Simulate pairs of runs on arms with these means, in the policy's units; return how often they agree."""
     import banditto as bd
 
     registration = Registration.from_json(registration_text)

@@ -37,13 +37,13 @@ class MeansRow(NamedTuple):
 
 
 class ComparePage:
-    """Compares runs of the store, or logs that were exported."""
+    """The page that compares two runs of the store, or two exported logs."""
 
     def __init__(self, lanes: Lanes, drawn: Pictures) -> None:
         self._lanes, self._drawn = lanes, drawn
 
     async def show(self, request: Request) -> Response:
-        """Ask for two runs of the store, and compare them once they are named."""
+        """Show a form that asks for two runs of the store, and the comparison once they are named."""
         token: Token = request.scope["state"]["token"]
         names = await self._lanes.look(lambda store: store.read(lambda view: view.names()))
         mine = [name for name in names if token.experiment in (None, name)]
@@ -58,7 +58,7 @@ class ComparePage:
         return await self._answer(request, mine, (first, second), found)
 
     async def compare_files(self, request: Request) -> Response:
-        """Compare two logs that were exported as JSON."""
+        """Show the comparison of two uploaded logs, which were exported as JSON."""
         async with request.form(max_files=2, max_fields=4) as fields:
             check_form(request, {key: value for key, value in fields.items() if isinstance(value, str)})
             contents = [await _uploaded(fields, key) for key in ("first", "second")]
@@ -68,6 +68,7 @@ class ComparePage:
     async def _answer(
         self, request: Request, names: list[str], wanted: tuple[str, str], found: Replication | None
     ) -> Response:
+        """Fill in the page: the sentence and, where the runs part, the table of means, the cuts and figures."""
         content: dict[str, Any] = {"names": names, "wanted": wanted, "found": found, "sentence": "", "rows": []}
         content |= {"looks": {}, "png": "", "csv": "", "cuts": []}
         if found is not None:
@@ -83,7 +84,7 @@ class ComparePage:
         return page(request, "compare.html", **content)
 
     async def _figures(self, found: Replication) -> dict[str, Any]:
-        """Draw both runs' means, in every look; they go into the page, because uploaded logs are not kept."""
+        """Return both runs' means, drawn in every look, to be put into the page itself: uploaded logs are not kept."""
         assert found.divergence is not None
         sides = [SeenSide(run, side.means) for run, side in zip(found.runs, found.divergence.sides, strict=True)]
         of = (sides, found.divergence.cuts, False)
@@ -116,7 +117,7 @@ def sentence(found: Replication) -> str:
 
 
 def rows_of(found: Divergence) -> list[MeansRow]:
-    """List the arms with what each run saw, and did."""
+    """Return a row for each arm that both runs played: its means, how far behind it was, its next pulls."""
     one, two = found.sides
     return [
         MeansRow(
@@ -138,7 +139,7 @@ async def _uploaded(fields: FormData, key: str) -> bytes:
 
 
 def _compared(contents: list[bytes]) -> Replication:
-    """Compare two logs in a folder that is gone afterwards."""
+    """Compare two exported logs, given as bytes, through files in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="banditto-compare-") as folder:
         paths = [Path(folder) / f"run {number}.json" for number in (1, 2)]
         for path, content in zip(paths, contents, strict=True):

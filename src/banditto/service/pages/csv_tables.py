@@ -23,11 +23,11 @@ def csv_text(header: Sequence[object], rows: Sequence[Sequence[object]]) -> str:
 
 
 def table(header: Sequence[object], rows: Sequence[Sequence[object]], name: str) -> Response:
-    """Answer with a table as a file in CSV."""
+    """Return a response with a table as a CSV file of this name."""
     headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{name}.csv"'}
     return Response(csv_text(header, rows), 200, headers, "text/csv")
 
 
 def data_address(kind: str, content: bytes) -> str:
-    """Write a file as an address that holds all of it, so that nobody must keep it to be fetched later."""
+    """Return a `data:` URL that holds a whole file."""
     return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from banditto.core.text import short
@@ -18,6 +17,7 @@ from banditto.measure.analysis.analysis import Analysis
 from banditto.policies.policy import Term
 from banditto.report.standing_figures import PlayedBatch, SeenSide
 from banditto.service.pages.rendering import moment
+from banditto.service.pages.standing_words import deciding, first_sentence, more_lines
 
 _MOST_NAMES = 12  # of arms in one cell
 
@@ -52,7 +52,7 @@ class ExperimentView:
     planned: int
     decision: str  # known by the hash of its event; empty before the first
     facts: tuple[Fact, ...]
-    differ: str
+    agree: str
     bound: float
     bound_note: str
     terms: tuple[Term, ...]
@@ -60,18 +60,18 @@ class ExperimentView:
 
     @property
     def terms_text(self) -> list[tuple[str, str, str]]:
-        """The terms of the proof as rows of a table."""
+        """The terms of the proved bound as rows of a table: name, value, statement."""
         return [(term.name, short(term.value), term.statement) for term in self.terms]
 
 
 _LEVELS = {
-    "sequence": "every pull: a second run gives every visitor number the same arm",
-    "winner": "the winner: a second run names the same arm, perhaps after more or fewer visitors",
+    "sequence": "every decision: a second run gives every visitor number the same arm, but for a chance of rho (below)",
+    "winner": "the winner: a second run names the same arm, sooner or later, but for a chance of rho (below)",
 }
 
 
 def decisions_of(events: Sequence[Event]) -> list[Decision]:
-    """Read decisions as the store has them."""
+    """Turn the store's decision events into `Decision` objects."""
     found = []
     for event in events:
         content = event.content
@@ -92,13 +92,14 @@ def decisions_of(events: Sequence[Event]) -> list[Decision]:
 def view_of(
     registration: Registration, status: ExperimentStatus, decisions: Sequence[Decision], last: str, now: datetime
 ) -> ExperimentView:
-    """Put together what a page shows; `last` is the hash of the last decision."""
+    """Build what a page shows of an experiment; `last` is the hash of the last decision."""
     protocol, guarantee = registration.protocol, registration.policy().guarantee()
     differ = "name different winners" if guarantee.level == "winner" else "make different decisions"
+    agree = "name the same winner" if guarantee.level == "winner" else "make the same decisions"
     return ExperimentView(
         status=status,
         sentence=first_sentence(status, decisions),
-        more=tuple(_more(status, decisions, now)),
+        more=tuple(more_lines(status, decisions, now)),
         batches=tuple(_batches(registration, status, decisions)),
         told=sum(status.told.values()),
         planned=sum(status.plan.values()),
@@ -113,7 +114,7 @@ def view_of(
             Fact("registered", moment(status.registered)),
             Fact("digest", registration.digest),
         ),
-        differ=differ,
+        agree=agree,
         bound=guarantee.total,
         bound_note=guarantee.note,
         terms=guarantee.terms,
@@ -121,105 +122,11 @@ def view_of(
     )
 
 
-# -- where it stands, in words -----------------------------------------------------------------------------------------
-
-
-def first_sentence(status: ExperimentStatus, decisions: Sequence[Decision]) -> str:
-    """Say where an experiment stands: who won or leads and by how much, or what it waits for."""
-    if status.headline is not None:
-        return f"{status.headline}."
-    if status.state == "stopped":
-        return "It was stopped before anything was decided."
-    told, planned = sum(status.told.values()), sum(status.plan.values())
-    if decisions:
-        return f"{len(decisions)} batches are decided, and nothing can be said of them yet."
-    if not told:
-        return f"It waits for its first reward; the first decision needs {planned:,} of them."
-    return f"Nothing is decided yet: {told:,} of the {planned:,} rewards for the first decision are in."
-
-
-def _more(status: ExperimentStatus, decisions: Sequence[Decision], now: datetime) -> list[str]:
-    """Say when it was decided, what is missing, and when it may be finished."""
-    said = []
-    if status.winner is not None and decisions:
-        last = _deciding(decisions)
-        said.append(f"Decided on {moment(last.time)}, after {_each(decisions[: decisions.index(last) + 1])}.")
-    elif decisions and status.state == "running":
-        said.append("It is not decided yet: no arm has led by enough so far.")
-    if status.state == "finished":
-        said.append("The experiment is finished.")
-    elif status.state == "stopped":
-        said.append("It was stopped before its horizon; rewards of tickets that are out are still recorded.")
-    else:
-        said.append(_waits(status))
-        finish = projected(status, now)
-        if finish:
-            said.append(finish)
-    return said
-
-
-def _deciding(decisions: Sequence[Decision]) -> Decision:
-    """Find the decision that left one arm: the first after which a single one is pulled, or the one with a winner."""
-    for decision in decisions:
-        if decision.winner is not None or sum(pulls > 0 for pulls in decision.next_pulls) == 1:
-            return decision
-    return decisions[-1]
-
-
-def _each(decisions: Sequence[Decision]) -> str:
-    counts = [sum(column) for column in zip(*(decision.counts for decision in decisions), strict=True)]
-    if len(set(counts)) == 1:
-        return f"{counts[0]:,} visitors per arm"
-    return f"{min(counts):,} to {max(counts):,} visitors per arm"
-
-
-def _waits(status: ExperimentStatus) -> str:
-    told, planned = sum(status.told.values()), sum(status.plan.values())
-    free = planned - status.issued
-    if free > 0:
-        return f"Batch {status.batch} has {told:,} of {planned:,} rewards; {free:,} tickets can be handed out."
-    return (
-        f"Batch {status.batch} has {told:,} of {planned:,} rewards, and all its tickets are out: it waits for "
-        f"{status.tickets['open']:,} results."
-    )
-
-
-def projected(status: ExperimentStatus, now: datetime) -> str:
-    """Say when this batch and all of it would be complete at the pace so far; empty where nobody can know."""
-    told = status.spent + sum(status.told.values())
-    passed = (now - datetime.fromisoformat(status.registered)).total_seconds()
-    if told < 10 or passed < 60.0:
-        return ""
-    pace = told / passed
-    batch = sum(status.plan.values()) - sum(status.told.values())
-    ends = [_after(now, batch / pace), _after(now, (status.horizon - told) / pace)]
-    if None in ends:
-        return ""
-    if batch >= status.horizon - told:
-        return f"At the pace so far ({_paced(pace)}) it is finished {ends[1]}."
-    return (
-        f"At the pace so far ({_paced(pace)}) this batch is complete {ends[0]}, and everything {ends[1]} at the latest."
-    )
-
-
-def _paced(pace: float) -> str:
-    for unit, seconds in (("a second", 1.0), ("an hour", 3600.0), ("a day", 86_400.0)):
-        if pace * seconds >= 10.0 or unit == "a day":
-            return f"{short(pace * seconds)} rewards {unit}"
-    raise AssertionError
-
-
-def _after(now: datetime, seconds: float) -> str | None:
-    if not math.isfinite(seconds) or seconds > 50 * 365 * 86_400:
-        return None
-    then = now + timedelta(seconds=seconds)
-    return f"at {then:%H:%M} UTC" if then.date() == now.date() else f"on {then:%Y-%m-%d}"
-
-
 # -- batches -----------------------------------------------------------------------------------------------------------
 
 
 def _batches(registration: Registration, status: ExperimentStatus, decisions: Sequence[Decision]) -> list[BatchLine]:
+    """Return a row for each decided batch, and one for the batch under way."""
     names = registration.arm_names
     lines = []
     for decision in decisions:
@@ -232,7 +139,7 @@ def _batches(registration: Registration, status: ExperimentStatus, decisions: Se
                 pulls,
                 pulls,
                 _listed([names[arm] for arm in playing]),
-                outcome(names, decision),
+                outcome(names, decision, status.decided_by),
             )
         )
     if status.state == "running":
@@ -242,10 +149,11 @@ def _batches(registration: Registration, status: ExperimentStatus, decisions: Se
     return lines
 
 
-def outcome(names: Sequence[str], decision: Decision) -> str:
-    """Say what a decision led to."""
+def outcome(names: Sequence[str], decision: Decision, decided_by: str | None = None) -> str:
+    """Say in a few words what a decision led to: a winner and whether its lead named it, arms dropped, all continue."""
     if decision.winner is not None:
-        return f"{names[decision.winner]} named the winner"
+        chosen = names[decision.winner]
+        return f"no clear lead; {chosen} by the shared rule" if decided_by == "coin" else f"winner: {chosen}"
     after = [arm for arm, pulls in enumerate(decision.next_pulls) if pulls]
     if not after:
         return "the end"
@@ -270,7 +178,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def played(registration: Registration, status: ExperimentStatus, decisions: Sequence[Decision]) -> list[PlayedBatch]:
-    """List the batches so far, for the figure of arms in play."""
+    """Return the pulls of each batch so far, for the figure of arms in play."""
     batches = [PlayedBatch(decision.counts, True) for decision in decisions]
     if status.state == "running":
         pulls = tuple(status.plan.get(name, 0) for name in registration.arm_names)
@@ -288,23 +196,16 @@ class MeansSeen(NamedTuple):
 
 
 def means_seen(registration: Registration, decisions: Sequence[Decision], analysis: Analysis | None) -> MeansSeen:
-    """Find the means and cuts of the decision that left one arm, or else of the last one, in the rewards' own units."""
-    last = _deciding(decisions)
+    """Return the means and cuts of the decision that left one arm, or else of the last one, in the rewards' units."""
+    last = deciding(decisions)
     grounds = grounds_of(registration, decisions[: decisions.index(last) + 1])
-    intervals = {}
-    if analysis is not None:
-        intervals = {
-            arm.name: (arm.low, arm.high)
-            for arm in analysis.arms
-            if arm.name in grounds.side.means and math.isfinite(arm.low) and math.isfinite(arm.high)
-        }
     side, cuts = own_units(registration, grounds)
     percent = analysis is not None and analysis.percent
-    return MeansSeen(SeenSide("", side, intervals), cuts, percent, last.batch)
+    return MeansSeen(SeenSide("", side), cuts, percent, last.batch)
 
 
 def own_units(registration: Registration, grounds: Grounds) -> tuple[dict[str, float], dict[str, float]]:
-    """Turn a decision's means and cuts from the policy's units into those of the rewards."""
+    """Return a decision's means and cuts, by name, in the rewards' own units instead of the policy's."""
     ends = registration.rewards
     if not registration.scales:
         return dict(grounds.side.means), dict(grounds.cuts)
@@ -316,5 +217,5 @@ def own_units(registration: Registration, grounds: Grounds) -> tuple[dict[str, f
 
 
 def utc_now() -> datetime:
-    """Read the clock."""
+    """Return the present time, in UTC."""
     return datetime.now(UTC)

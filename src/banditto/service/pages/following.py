@@ -26,7 +26,7 @@ class Followers:
         self._looking: dict[str, asyncio.Task[None]] = {}
 
     async def lines(self, name: str, known: str) -> AsyncIterator[str]:
-        """Yield what a browser reads: a line whenever the head of the log is another than before."""
+        """Yield a server-sent line to a browser whenever the head of the experiment's log has changed."""
         mine = asyncio.Event()
         self._waiting.setdefault(name, set()).add(mine)
         try:
@@ -49,13 +49,13 @@ class Followers:
                 del self._waiting[name]
 
     def _look_after(self, name: str) -> None:
-        """Begin to look at an experiment, unless somebody does already."""
+        """Start the task that watches an experiment, unless it runs already."""
         task = self._looking.get(name)
         if task is None or task.done():
             self._looking[name] = asyncio.create_task(self._look(name))
 
     async def _look(self, name: str) -> None:
-        """Wake everybody whenever the head is another one, and once at the beginning, lest a change fell between."""
+        """Watch an experiment while somebody waits; wake all waiting pages at the first look and at every change."""
         known = ""
         while name in self._waiting:
             with suppress(BandittoError):  # a store that does not answer now may do so in a second

@@ -10,7 +10,7 @@ from banditto.core.errors import InvalidArgument
 
 
 async def form(request: Request) -> dict[str, str]:
-    """Read the fields of a form; the last one counts where a name comes twice."""
+    """Return the fields of a submitted form by name; if a name comes twice, the last value counts."""
     try:
         return dict(parse_qsl((await request.body()).decode("utf-8"), keep_blank_values=True, max_num_fields=1000))
     except ValueError:

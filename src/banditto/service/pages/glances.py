@@ -32,7 +32,7 @@ class Glance(NamedTuple):
 
 
 def glance(view: Reading, name: str) -> Glance:
-    """Look at one experiment; one that this version cannot read says so, instead of hiding all others."""
+    """Return one experiment's row for the list; one that this version cannot read gets a row that says so."""
     row = view.known(name)
     try:
         registration = wanted_registration(row["registration"], name, None)
@@ -42,13 +42,13 @@ def glance(view: Reading, name: str) -> Glance:
     stage = standing.stage
     told, planned, left = standing.told, sum(stage.pulls), sum(stage.pulls) - standing.issued
     if standing.status == "finished":
-        waits = "nobody; all of it is decided"
+        waits = "nobody: it is finished"
     elif standing.status == "stopped":
-        waits = "nobody; it was stopped"
+        waits = "nobody: it was stopped"
     elif left > 0:
         waits = f"visitors: {left:,} tickets of batch {stage.batch} can be handed out"
     else:
-        waits = f"rewards: {planned - told:,} tickets of batch {stage.batch} are out"
+        waits = f"results: {planned - told:,} tickets of batch {stage.batch} are out"
     winner = stage.winner
     names = registration.arm_names
     return Glance(
@@ -63,7 +63,7 @@ def glance(view: Reading, name: str) -> Glance:
 
 
 def arranged(found: list[Glance], words: str, sort: Sort) -> list[Glance]:
-    """Keep experiments whose name or state has all of these words in it, in the order that was asked for."""
+    """Return the experiments whose name or state contains all of these words, sorted as asked."""
     wanted = words.lower().split()
     kept = [one for one in found if all(word in f"{one.name} {one.state}".lower() for word in wanted)]
     if sort == "name":

@@ -50,7 +50,7 @@ _MOST_REPEATS = 50  # results of simulations that are kept
 
 
 class LookedAt(NamedTuple):
-    """One experiment as it was looked at."""
+    """One experiment, read at one moment: its status, its decisions, and the open experiment itself."""
 
     trial: Experiment
     status: ExperimentStatus
@@ -63,7 +63,7 @@ class LookedAt(NamedTuple):
         return self.events[-1].hash if self.events else ""
 
     def view(self) -> ExperimentView:
-        """Put together what its page shows."""
+        """Return what the experiment's page shows."""
         return view_of(self.trial.registration, self.status, self.decisions, self.last, utc_now())
 
 
@@ -159,6 +159,7 @@ class Pages:
         return page(request, "details.html", **await self._content(request, seen))
 
     async def _content(self, request: Request, seen: LookedAt) -> dict[str, Any]:
+        """Return what the template of an experiment's page needs, by name."""
         name, status, analysis = seen.trial.name, seen.status, seen.status.analysis
         pending = await self._lanes.see(name, lambda trial: trial.pending(None, 5))
         return {
@@ -187,6 +188,8 @@ class Pages:
         )
 
     async def _trail(self, seen: LookedAt, last: int) -> list[Event]:
+        """Return a page of the log up to event number `last`, the newest event first."""
+
         def look(store: Any) -> list[Event]:
             def read(view: Any) -> list[Event]:
                 found: list[Event] = view.events_after(view.known(seen.trial.name)["id"], max(0, last - _TRAIL), _TRAIL)
@@ -230,6 +233,7 @@ class Pages:
         return page(request, "again.html", found=again, name=seen.trial.name, view=seen.view(), decision=seen.last)
 
     async def _repeated(self, seen: LookedAt) -> Again:
+        """Simulate a second run on the current estimates, or return the known result for the same estimates."""
         registration, analysis = seen.trial.registration, seen.status.analysis
         if analysis is None or not can_run_again(registration):
             raise InvalidArgument("experiment", seen.trial.name, "one with a decision, whose arms have no features")
@@ -295,7 +299,7 @@ class Pages:
     # -- inside --------------------------------------------------------------------------------------------------------
 
     async def _seen(self, request: Request) -> LookedAt:
-        """Look at the experiment that a path names."""
+        """Read the experiment that the request's path names."""
         trial, status = await self._lanes.see(request.path_params["name"], lambda trial: (trial, trial.status()))
 
         def decided(store: Any) -> list[Event]:
@@ -306,7 +310,7 @@ class Pages:
 
 
 def shown(act: Handler) -> Handler:
-    """Show errors of a page as a page."""
+    """Wrap a handler so that its errors are answered as pages."""
 
     async def answered(request: Request) -> Response:
         try:
@@ -320,7 +324,7 @@ def shown(act: Handler) -> Handler:
 
 
 def token_of(request: Request) -> Token:
-    """Find the token that the gate has let in."""
+    """Return the token with which the gate let this request in."""
     found: Token = request.scope["state"]["token"]
     return found
 
@@ -330,7 +334,7 @@ def _sort(given: str | None) -> Sort:
 
 
 def _number(given: str | None, most: int) -> int:
-    """Read a number of a query; what is none, or too large, counts as the largest."""
+    """Return a number from a query; `most` if it is missing, no number, or larger."""
     return min(int(given), most) if given is not None and given.isdecimal() and len(given) < 19 else most
 
 

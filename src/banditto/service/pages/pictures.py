@@ -28,7 +28,7 @@ class Wanted(NamedTuple):
 
     @classmethod
     def of(cls, file: str, look: str) -> Wanted:
-        """Read a file's name such as forest.svg, and a look such as dark-narrow."""
+        """Parse a file's name such as forest.svg and a look such as dark-narrow."""
         figure, _, kind = file.rpartition(".")
         if kind not in _TYPES:
             raise InvalidArgument("figure", file, "a name that ends in .svg or .png")
@@ -45,7 +45,7 @@ class Pictures:
         self._kept: OrderedDict[tuple[object, ...], bytes] = OrderedDict()
 
     async def answer(self, wanted: Wanted, of: tuple[object, ...], draw: Callable[..., bytes], *what: Any) -> Response:
-        """Draw a picture in the other process, unless it is known; `of` says of what it is, so that it can be kept."""
+        """Return a picture, drawn in another process unless it is cached; `of` identifies what it shows."""
         key = (*of, *wanted)
         content = self._kept.get(key)
         if content is None:
@@ -74,35 +74,35 @@ def _drawn(wanted: Wanted, figure: Callable[..., Any], *what: Any, **more: Any) 
 
 
 def draw_forest(wanted: Wanted, analysis: Any) -> bytes:
-    """Draw the forest plot of an analysis."""
+    """Draw the forest plot of an analysis; return the file's bytes."""
     from banditto.report.forest import forest_figure
 
     return _drawn(wanted, forest_figure, analysis)
 
 
 def draw_play(wanted: Wanted, names: Any, batches: Any) -> bytes:
-    """Draw the arms in play over time."""
+    """Draw the arms in play over time; return the file's bytes."""
     from banditto.report.standing_figures import play_figure
 
     return _drawn(wanted, play_figure, names, batches)
 
 
 def draw_means(wanted: Wanted, sides: Any, cuts: Any, percent: bool) -> bytes:
-    """Draw means against cuts, of one run or of two."""
+    """Draw the means of one run or two against the cuts; return the file's bytes."""
     from banditto.report.standing_figures import means_figure
 
     return _drawn(wanted, means_figure, sides, cuts, percent=percent)
 
 
 def draw_ribbons(wanted: Wanted, view: Any, title: str, means: Any, names: Any) -> bytes:
-    """Draw a simulated pair of runs as ribbons."""
+    """Draw a simulated pair of runs as ribbons; return the file's bytes."""
     from banditto.report.ribbons import ribbon_figure
 
     return _drawn(wanted, ribbon_figure, [(title, view)], means, arm_names=names)
 
 
 def draw_prices(wanted: Wanted, points: Any, limits: Any, chosen: Any) -> bytes:
-    """Draw what a smaller rho costs."""
+    """Draw what a smaller rho costs; return the file's bytes."""
     from banditto.report.figures import price_figure
 
     return _drawn(wanted, price_figure, points, "horizon", chosen=chosen, limits=limits)

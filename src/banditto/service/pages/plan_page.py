@@ -35,7 +35,7 @@ from banditto.service.tokens import Token
 
 @dataclass(frozen=True, kw_only=True)
 class Wishes:
-    """What somebody wants to know: arms, rates as shares, rho, visitors, and what two runs are to have in common.
+    """The planner's form, checked: arms, rates as shares, rho, visitors, and what two runs are to have in common.
 
     Args:
         arms: versions that are compared, 2 to 20.
@@ -75,7 +75,7 @@ class Wishes:
 
     @classmethod
     def of(cls, fields: Mapping[str, str]) -> Wishes:
-        """Read the fields of the form, where rates stand in percent; what is left out has a usual value."""
+        """Parse the form's fields, in which rates are in percent; fields that are left out get defaults."""
         usual = cls()
         highest = fields.get("highest", "10").strip()
         same: Any = fields.get("same", usual.same)
@@ -90,7 +90,7 @@ class Wishes:
         )
 
     def fields(self) -> dict[str, str]:
-        """Write the fields of the form."""
+        """Return the values as text for the form's fields."""
         return {
             "arms": str(self.arms),
             "baseline": f"{100.0 * self.baseline:.10g}",
@@ -102,7 +102,7 @@ class Wishes:
         }
 
     def question(self) -> dict[str, Any]:
-        """Write it as arguments of `plan`, which solves for the horizon."""
+        """Return these wishes as arguments of `plan`, which solves for the horizon."""
         # the baseline is for the rehearsals alone; what is proved needs no more than the promise of rates
         return {
             "arms": self.arms,
@@ -115,19 +115,19 @@ class Wishes:
         }
 
     def command(self) -> str:
-        """Write the command that plans it."""
+        """Return the command line that makes this plan."""
         rate = "" if self.highest is None else f" --rate-at-most {self.highest:g}"
         numbers = f"--arms {self.arms} --gap {self.gap:g} --baseline {self.baseline:g}{rate} --rho {self.rho:g}"
         return f"banditto plan {numbers} --by 1 --same {self.same} --save plan.toml"
 
     def python(self) -> str:
-        """Write the Python that plans it."""
+        """Return the Python code that makes this plan."""
         question = ", ".join(f"{key}={value!r}" for key, value in self.question().items() if value is not None)
         return f"import banditto as bd\n\nprint(bd.plan({question}).table())"
 
 
 class PriceLine(NamedTuple):
-    """What one way to run it takes, for a table."""
+    """A row of the table of prices: a way to run the experiment, its visitors, whether there are enough, a remark."""
 
     way: str
     visitors: str
@@ -136,7 +136,7 @@ class PriceLine(NamedTuple):
 
 
 class PlanPage:
-    """Answers what an experiment would cost, and registers it."""
+    """The page that says what an experiment would cost, and registers it."""
 
     def __init__(self, lanes: Lanes, plans: SideProcess, drawn: Pictures) -> None:
         self._lanes, self._plans, self._drawn = lanes, plans, drawn
@@ -156,7 +156,7 @@ class PlanPage:
         return page(request, "prices.html", **_priced(wishes))
 
     async def figure(self, request: Request) -> Response:
-        """Draw what a smaller rho costs."""
+        """Return the figure of what a smaller rho costs, as an image."""
         wanted = Wanted.of(request.path_params["figure"], request.query_params.get("look", "light-wide"))
         wishes = Wishes.of(request.query_params)
         chosen = _chosen(wishes)
@@ -178,6 +178,7 @@ class PlanPage:
     def _page(
         self, request: Request, fields: Mapping[str, str], found: dict[str, Any] | None = None, problem: str = ""
     ) -> Response:
+        """Fill in the page; fields that are not allowed are replaced by defaults, and the problem is shown."""
         token: Token = request.scope["state"]["token"]
         try:
             wishes = Wishes.of(fields)
@@ -220,7 +221,7 @@ class PlanPage:
 
 
 def _priced(wishes: Wishes) -> dict[str, Any]:
-    """Say what every way to run it takes, about, and whether the visitors are enough."""
+    """Return what the template shows of prices: a sentence, the table, and the curve."""
     found = prices(wishes.arms, wishes.gap, wishes.rho, wishes.highest)
     lines = _lines(wishes, found)
     needed = found.early_cut if wishes.same == "winner" else found.one_cut
@@ -238,6 +239,8 @@ def _priced(wishes: Wishes) -> dict[str, Any]:
 
 
 def _lines(wishes: Wishes, found: Prices) -> list[PriceLine]:
+    """Return the table's rows: two ways to run the experiment, an ordinary test, and the lower bound."""
+
     def enough(pulls: float) -> str:
         return "yes" if pulls <= wishes.visitors else "no"
 
@@ -262,7 +265,7 @@ def _lines(wishes: Wishes, found: Prices) -> list[PriceLine]:
 
 
 def _instead(wishes: Wishes) -> str:
-    """Say which rho the visitors are enough for, or which gap."""
+    """Say for which larger rho, or which wider gap, the visitors would be enough."""
     quantity = "early_cut" if wishes.same == "winner" else "one_cut"
 
     def takes(rho: float, gap: float) -> float:
@@ -277,7 +280,7 @@ def _instead(wishes: Wishes) -> str:
 
 
 def _finely(low: float, high: float) -> list[float]:
-    """List numbers from one to another, 3% apart."""
+    """Return numbers from one to another in steps of 3%."""
     found = [low]
     while found[-1] * 1.03 <= high:
         found.append(found[-1] * 1.03)
@@ -285,7 +288,7 @@ def _finely(low: float, high: float) -> list[float]:
 
 
 def curve(wishes: Wishes) -> list[CurvePoint]:
-    """Return what each way takes for every rho of the table."""
+    """Return the visitors that each way to run the experiment takes, for every rho of the price table."""
     found = [(rho, prices(wishes.arms, wishes.gap, rho, wishes.highest)) for rho in RHOS]
     return [
         *(CurvePoint("early-cut: the same winner, at most", rho, round(one.early_cut), 0.0) for rho, one in found),
@@ -295,7 +298,7 @@ def curve(wishes: Wishes) -> list[CurvePoint]:
 
 
 def limits(wishes: Wishes) -> list[LimitLine]:
-    """Return the lines that stand beside the curves."""
+    """Return the lines beside the curves: the lower bound, an ordinary test, and the visitors there are."""
     return [
         LimitLine("no replicable policy with less", RHOS, tuple(_least(wishes, rho) for rho in RHOS)),
         LimitLine("an ordinary test", RHOS, (_ordinary(wishes),) * len(RHOS)),
@@ -316,6 +319,7 @@ def _ordinary(wishes: Wishes) -> float:
 
 
 def _least(wishes: Wishes, rho: float | None = None) -> float:
+    """Return the visitors that no policy which repeats every pull can do without, at this rho."""
     rate = None if wishes.highest is None or wishes.highest >= 0.5 else wishes.highest
     bound = lower_bound(
         arms=wishes.arms,
@@ -330,12 +334,12 @@ def _least(wishes: Wishes, rho: float | None = None) -> float:
 
 
 def _round(pulls: float) -> str:
-    """Write a number of visitors with three digits."""
+    """Return a number of visitors as text, rounded to three digits."""
     return f"{float(f'{pulls:.3g}'):,.0f}"
 
 
 def _share(text: str, argument: str) -> float:
-    """Read percent, or percentage points."""
+    """Parse percent, or percentage points, into a share."""
     return float(f"{real(text.strip().removesuffix('%'), argument) / 100.0:.12g}")
 
 

@@ -45,7 +45,7 @@ class PriceCurve(NamedTuple):
 
 
 def price_curve(points: Sequence[CurvePoint], limits: Sequence[LimitLine], chosen: tuple[float, float]) -> PriceCurve:
-    """Lay the lines out; `chosen` is the rho and the visitors of the plan, which gets a ring."""
+    """Lay out the drawing; `chosen` is the plan's rho and visitors, which gets a ring."""
     rhos = sorted({point.rho for point in points})
     values = [float(point.horizon) for point in points]
     values += [value for line in limits for value in line.pulls if value >= 1.0]
@@ -80,7 +80,7 @@ def price_curve(points: Sequence[CurvePoint], limits: Sequence[LimitLine], chose
 
 
 def _named(power: int) -> str:
-    """Write a power of ten as people say it."""
+    """Return a power of ten in words, such as 10 thousand."""
     names = {3: "thousand", 6: "million", 9: "billion", 12: "trillion"}
     whole = 3 * (power // 3)
     return f"{10 ** (power - whole):,} {names[whole]}" if whole in names else f"{10**power:,}"

@@ -15,7 +15,7 @@ from banditto.service.refusals import Refusal
 
 
 def refused_page(connection: HTTPConnection, refusal: Refusal) -> Response:
-    """Write a refusal as a page; whoever is not signed in is sent to where one signs in, and back afterwards."""
+    """Return a refusal as a page; a browser that is not signed in is sent to the sign-in page, and back afterwards."""
     status = status_of_error(refusal.error) if refusal.status is None else refusal.status
     if status == HTTPStatus.UNAUTHORIZED and connection.scope["method"] == "GET" and _is_page(connection):
         path = connection.url.path + (f"?{connection.url.query}" if connection.url.query else "")
@@ -28,5 +28,5 @@ def refused_page(connection: HTTPConnection, refusal: Refusal) -> Response:
 
 
 def _is_page(connection: HTTPConnection) -> bool:
-    """Say whether a browser wants to show the answer, and not a script or a picture that is part of a page."""
+    """Say whether the browser wants to show the answer as a page, not to use it as a part of one."""
     return connection.headers.get("sec-fetch-dest", "document") == "document"

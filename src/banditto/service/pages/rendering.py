@@ -30,6 +30,7 @@ _STATIC = {"pages.css": "text/css", "pages.js": "text/javascript", "plan.js": "t
 
 @cache
 def _templates() -> Environment:
+    """Return the Jinja environment of all pages, which escapes text and fails on unknown names."""
     made = Environment(
         loader=PackageLoader("banditto.service.pages"),
         autoescape=True,
@@ -42,12 +43,12 @@ def _templates() -> Environment:
 
 
 def moment(time: str) -> str:
-    """Write a time of the store for people."""
+    """Return a time of the store in a form for people."""
     return f"{time[:10]} {time[11:16]} UTC"
 
 
 def page(connection: HTTPConnection, template: str, code: int = 200, **content: Any) -> Response:
-    """Fill a template in; an answer with all headers that a page needs comes back."""
+    """Fill in a template; return a response with all headers that a page needs."""
     token = connection.scope.get("state", {}).get("token")
     key = form_key(connection)
     text = _templates().get_template(template).render(form_field=FORM_KEY, form_key=key, token=token, **content)
@@ -55,7 +56,7 @@ def page(connection: HTTPConnection, template: str, code: int = 200, **content: 
 
 
 def static_file(name: str) -> Response | None:
-    """Find a file that pages load: the style, which is that of reports and more, or a script; None if it is neither."""
+    """Return the response with a style sheet or a script that pages load; None if there is no such file."""
     if name not in _STATIC:
         return None
     text = (files(__package__) / "static" / name).read_text(encoding="utf-8")
@@ -65,7 +66,7 @@ def static_file(name: str) -> Response | None:
 
 
 def _colours() -> str:
-    """Write the colours that figures give to policies as names of the style, for light pages and dark ones."""
+    """Return CSS variables with the colours that figures give to policies, for light and dark pages."""
     light, dark = (
         "".join(f"--policy-{index}: {colour}; " for index, colour in enumerate(colours)) for colours in POLICY_COLOURS
     )

@@ -23,7 +23,7 @@ _LIFE = 12 * 3600  # seconds until a browser asks for the token again
 
 
 def token_of(connection: HTTPConnection) -> str:
-    """Look up the token that a browser sent along; empty text comes back if there is none."""
+    """Return the token in a browser's cookie; empty text if there is none."""
     return connection.cookies.get(COOKIE, "")
 
 
@@ -39,7 +39,7 @@ def sign_out(answer: Response, connection: HTTPConnection) -> None:
 
 
 def form_key(connection: HTTPConnection) -> str:
-    """Return what the forms of whoever is signed in must carry; empty text for a stranger."""
+    """Return the secret that this session's forms must carry; empty text for a browser that is not signed in."""
     halves = halves_of(token_of(connection))
     return "" if halves is None else hmac.digest(halves[1].encode(), b"banditto/form/1", hashlib.sha256).hex()
 
@@ -62,7 +62,7 @@ def check_origin(connection: HTTPConnection) -> None:
 
 
 def inner_path(given: str) -> str:
-    """Return where to go after signing in: a path of this service, and nothing that a browser takes for another."""
+    """Return the path to go to after signing in; the front page for anything that may lead to another site."""
     if not given.startswith("/") or given.startswith(("//", "/\\")) or not given.isprintable() or "\\" in given:
         return "/"
     return given
